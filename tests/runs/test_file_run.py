@@ -70,6 +70,15 @@ def test_a_run_folder_and_a_file_are_compared_with_each_other(files: Path, ran) 
     assert (pair.difference, pair.wins, pair.losses) == (0.0, 0, 0)
 
 
+def test_a_system_that_a_file_and_a_folder_have_is_named_by_both(files: Path, ran) -> None:  # type: ignore[no-untyped-def]
+    system = ran.result.done[0]
+    file = files / f"{system}.run"
+    file.write_bytes((files / "a.run").read_bytes())
+    found = bakeoff.compare_scores([ran.result.path, file], qrels=files / "q.qrels")
+    named = {one.system for one in found.comparison.systems}
+    assert {f"{system} ({ran.result.path})", f"{system} ({file})"} <= named
+
+
 def test_files_become_a_run_folder_with_the_same_verdict(files: Path, tmp_path: Path) -> None:
     given = [files / "a.run", files / "b.run"]
     plain = bakeoff.compare_scores(given, qrels=files / "q.qrels")

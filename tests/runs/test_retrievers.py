@@ -153,6 +153,14 @@ def test_a_repeated_result_counts_once(result: Result) -> None:
     assert rows.num_rows == 42
 
 
+def test_fewer_results_than_the_measure_counts_are_noted(result: Result) -> None:
+    short = {one.system: (one.short, one.queries) for one in result.record.placements}
+    assert short["ids"][0] == 0 and short["twice"][0] == short["twice"][1] > 0
+    assert any(
+        "twice" in note and "fewer results than nDCG@5(document)" in note for note in result.verdict.reasons
+    )
+
+
 def test_chunks_that_are_not_all_known_have_no_chunk_measure(result: Result) -> None:
     assert means(result, "P@5(chunk)")["ids"] is None
     assert means(result, "tokens@5(chunk)")["ids"] == pytest.approx(

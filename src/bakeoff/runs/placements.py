@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bakeoff.measures.names import parse
 from bakeoff.pipeline.placement import PLACES
 from bakeoff.pipeline.system_tables import SystemResult
 from bakeoff.runs.record import PlacementRecord
@@ -30,6 +31,7 @@ def _record(result: SystemResult, primary: str, documents: Collection[str]) -> P
     counts = {
         name: sum(row[name] for row in rows) for name in (*PLACES.values(), "ambiguous", "repeated", "beyond")
     }
+    looked_at = min(parse(primary).k or 0, len(documents))
     high = {row["query_id"]: row["high"] for row in rows if row["high"] is not None}
     scored = {query: value for query, value in _scores(result.scores, primary) if query in high}
     return PlacementRecord(
@@ -37,6 +39,7 @@ def _record(result: SystemResult, primary: str, documents: Collection[str]) -> P
         queries=len(rows),
         mean=_mean(scored.values()),
         high=_mean(high[query] for query in scored),
+        short=sum(sum(row[name] for name in PLACES.values()) - row["repeated"] < looked_at for row in rows),
         examples=list(_examples(result, documents)) if counts["unknown_id"] + counts["not_placed"] else [],
         **counts,
     )
@@ -93,6 +96,8 @@ def _sentences(one: PlacementRecord, primary: str) -> Iterator[str]:
         )
     if one.repeated:
         yield f"{one.system}: {_of(one.repeated, one.results)} repeat a result of the same question and count once."
+    if one.short:
+        yield f"{one.system}: {one.short:,} of {one.queries:,} questions got fewer results than {primary} counts."
     if one.beyond:
         yield f"{one.system}: it returned {one.beyond:,} results more than it was asked for; they are left out."
 

@@ -120,6 +120,7 @@ class PlacementRecord(_Record):
     """How a retriever's results were placed in the corpus: how many in each way, over all queries.
 
     `mean` is its primary score, where a result outside the corpus counts as wrong; `high` is it if all were right.
+    `short` counts the queries with fewer results than that measure looks at.
     """
 
     system: str
@@ -135,6 +136,7 @@ class PlacementRecord(_Record):
     ambiguous: int
     repeated: int
     beyond: int
+    short: int = 0
     mean: float | None = None
     high: float | None = None
     examples: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -95,7 +96,7 @@ def compare_scores(
 def name_sources(systems: Sequence[str | Path] | Mapping[str, object]) -> dict[str, object]:
     """Sources by system name; files are named by their stem, or by their path where stems repeat.
 
-    A run's folder, or a table of several systems, gives one input for each of its systems.
+    A run's folder gives one input for each of its systems. A name that two sources have gets its path added.
     """
     if isinstance(systems, Mapping):
         return {str(name): source for name, source in systems.items()}
@@ -104,13 +105,13 @@ def name_sources(systems: Sequence[str | Path] | Mapping[str, object]) -> dict[s
         raise ComparisonError("a file is given twice. Compare different files.")
     stems = [path.stem for path in paths]
     named = ((path.stem if stems.count(path.stem) == 1 else str(path), path) for path in paths)
-    found: dict[str, object] = {}
-    for name, path in named:
-        for system, source in _systems_in(name, path):
-            if system in found:
-                raise ComparisonError(f"two sources hold rankings of {system!r}. Rename one of them.")
-            found[system] = source
-    return found
+    systems_in = [
+        (system, path, source) for name, path in named for system, source in _systems_in(name, path)
+    ]
+    often = Counter(system for system, _, _ in systems_in)
+    return {
+        system if often[system] == 1 else f"{system} ({path})": source for system, path, source in systems_in
+    }
 
 
 def _systems_in(name: str, path: Path) -> Iterator[tuple[str, object]]:

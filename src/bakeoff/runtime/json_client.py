@@ -124,9 +124,9 @@ class JsonClient:
             raise self._error(f"{self.host}{path}: {exc}. {advice}") from exc
         except TooSlow as exc:
             if last:
+                often = f", {self._retries + 1} times" if self._retries else ""
                 raise self._error(
-                    f"{self.host} did not answer within {self._seconds} s, {self._retries + 1} times. "
-                    f"Raise `timeout`{self._hint}."
+                    f"{self.host} did not answer within {self._seconds} s{often}. Raise `timeout`{self._hint}."
                 ) from exc
         except HttpFailure as exc:
             if last:

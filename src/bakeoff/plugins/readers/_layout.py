@@ -28,7 +28,7 @@ class Cell(NamedTuple):
 
     left: float
     right: float
-    parts: tuple[int, ...]
+    parts: range
 
 
 Row = list[Cell]
@@ -52,19 +52,24 @@ def side_by_side(boxes: Iterable[Edges]) -> bool:
 def group_rows(boxes: Iterable[Edges]) -> list[Row]:
     """Boxes that are drawn one after the other in one row, joined where they have no gap."""
     rows: list[Row] = []
-    before: Edges = (0.0, 0.0, 0.0, 0.0)
-    for part, (left, top, right, bottom) in enumerate(boxes):
-        _, upper, end, lower = before
-        height = upper - lower
+    row: Row = []
+    begin, start, past = 0.0, 0, 0
+    upper = end = lower = 0.0
+    for left, top, right, bottom in boxes:
+        height, own = upper - lower, top - bottom
         shared = (upper if upper < top else top) - (lower if lower > bottom else bottom)
-        if left < end - 1 or shared <= 0 or 2 * shared < (height if height < top - bottom else top - bottom):
-            rows.append([Cell(left, right, (part,))])
-        elif left - end > GAP * height:
-            rows[-1].append(Cell(left, right, (part,)))
-        else:
-            cell = rows[-1][-1]
-            rows[-1][-1] = Cell(cell.left, right, (*cell.parts, part))
-        before = left, top, right, bottom
+        new_row = left < end - 1 or shared <= 0 or 2 * shared < (height if height < own else own)
+        if new_row or left - end > GAP * height:
+            if past:
+                row.append(Cell(begin, end, range(start, past)))
+            if new_row:
+                row = []
+                rows.append(row)
+            begin, start = left, past
+        past += 1
+        upper, end, lower = top, right, bottom
+    if past:
+        row.append(Cell(begin, end, range(start, past)))
     return rows
 
 

@@ -6,7 +6,7 @@ import ctypes
 import re
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import ClassVar
 
 import pypdfium2 as pdfium
@@ -74,9 +74,10 @@ def page_text(page: pdfium.PdfPage) -> str:
     if count <= text.count("\n") + 1 and count <= sum(map(bool, map(str.strip, text.split("\n")))):
         return _clean(text)  # no line has two parts
     positions = _Positions(found)
-    if not side_by_side(positions.parts(count)):
+    parts = positions.parts(count)
+    if not side_by_side(parts):
         return _clean(text)
-    rows = group_rows(positions.parts(count))
+    rows = group_rows(parts)
     lines = [one for one in _LINE.finditer(text) if one[0].strip()]
     if len(lines) != len(rows):  # the engine's lines are not the rows of boxes
         return _clean(text)
@@ -84,28 +85,27 @@ def page_text(page: pdfium.PdfPage) -> str:
     return _clean("\n".join(arranged))
 
 
+_ANSWER = (ctypes.c_double * 4)()
+_PLACES = tuple(ctypes.byref(_ANSWER, at) for at in (0, 8, 16, 24))
+
+
 class _Positions:
     """Where the parts of lines and the characters of a page lie; the engine writes each answer to the same place."""
 
     def __init__(self, found: pdfium.PdfTextPage) -> None:
-        address = ctypes.cast(found.raw, ctypes.c_void_p).value or 0
-        self._page = ctypes.byref(ctypes.c_char.from_address(address))
-        self._answer = (ctypes.c_double * 4)()
-        self._places = tuple(ctypes.byref(self._answer, at) for at in (0, 8, 16, 24))
+        self._page = ctypes.byref(found.raw.contents)
 
-    def parts(self, count: int) -> Iterator[Edges]:
+    def parts(self, count: int) -> list[Edges]:
         """Left, top, right and bottom of each part of a line, of which the page has `count`."""
-        page, answer, (left, top, right, bottom) = self._page, self._answer, self._places
-        return (
-            _FOUR_NUMBERS(answer) for part in range(count) if _GET_RECT(page, part, left, top, right, bottom)
-        )
+        page, (left, top, right, bottom), get, numbers = self._page, _PLACES, _GET_RECT, _FOUR_NUMBERS
+        return [numbers(_ANSWER) for part in range(count) if get(page, part, left, top, right, bottom)]
 
     def left(self, number: int, character: str) -> float:
         """Where a character starts; before everything where the engine has another one at that number."""
         if _GET_UNICODE(self._page, number) != ord(character):
             return float("-inf")
-        _GET_CHAR_BOX(self._page, number, *self._places)
-        return self._answer[0]
+        _GET_CHAR_BOX(self._page, number, *_PLACES)
+        return _ANSWER[0]
 
 
 def _cells(positions: _Positions, row: Row, line: re.Match[str]) -> list[str] | None:
