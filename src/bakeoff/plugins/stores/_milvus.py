@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,6 +35,7 @@ from bakeoff.plugins.kit.existing import (
     sampled_fields,
 )
 from bakeoff.plugins.kit.payload import PayloadSchemaMixin, terms
+from bakeoff.plugins.kit.rest import wait_until
 from bakeoff.plugins.kit.server import (
     ServerUrl,
     ShardSettings,
@@ -137,12 +139,21 @@ def connect(server: Destination | None, file: Path) -> MilvusClient:
     at = server.url if server else lite.start_and_get_uri(str(file))
     if at is None:
         raise StoreError(f"milvus-lite does not start on {file.name}. Is it open elsewhere?")
+    if not server:
+        listens = partial(_listens, at.removeprefix("unix:"))
+        wait_until("Milvus", "milvus-lite listens", listens, request_timeout(), pause=0.02)
     seconds, token = request_timeout(), (secret_for("MILVUS_TOKEN", server) if server else None) or ""
     client = MilvusClient(at, token=token, dedicated=True, timeout=seconds)
     limits = dict.fromkeys(REQUESTS, seconds) | dict.fromkeys(WORK, max(seconds, WORK_SECONDS))
     for name, limit in limits.items():
         setattr(client, name, partial(getattr(client, name), timeout=limit))
     return client
+
+
+def _listens(path: str) -> bool:
+    """Whether something takes connections at a socket; its package gives milvus-lite half a second to do so."""
+    with socket.socket(socket.AF_UNIX) as line:
+        return line.connect_ex(path) == 0
 
 
 @dataclass(frozen=True, slots=True)

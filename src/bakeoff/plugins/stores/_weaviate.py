@@ -89,11 +89,13 @@ class WeaviateForm:
             return [{TOKENS: matrix.tolist()} if len(matrix) else None for matrix in rows]
         return [None] * len(batch.ids) if batch.vectors is None else batch.vectors.tolist()
 
-    def row_bytes(self, batch: Batch) -> int:
-        """The most that the vectors of one row take."""
+    def rows_a_request(self, batch: Batch) -> int:
+        """How many rows of a batch go into one request: each vector of a row is linked before the answer comes."""
         if batch.tokens is not None and len(batch.tokens):
-            return 4 * batch.tokens.shape[1] * int(np.diff(batch.tokens.starts).max())
-        return 0 if batch.vectors is None else 4 * batch.vectors.shape[1]
+            each, dims = max(1, int(np.diff(batch.tokens.starts).max())), batch.tokens.shape[1]
+        else:
+            each, dims = 1, 1 if batch.vectors is None else batch.vectors.shape[1]
+        return max(1, min(PART // each, PART_BYTES // (4 * dims * each)))
 
     def dims(self, vectors: JsonObject) -> int:
         """The length of an object's vector, or of its first token's."""
@@ -155,7 +157,7 @@ class WeaviateQuery(GraphQuery):
 
 
 PREFIX = "Bakeoff_"  # a class of this engine begins with a capital
-PART = 500  # objects a request
+PART = 500  # vectors a request
 PART_BYTES = 2**25  # of vectors a request: the engine takes 100 MB
 LINES = 2  # requests at once: the engine reads one while it links the other
 DEADLINE_S = 3600
@@ -191,7 +193,7 @@ class WeaviateRows:
 
     def write_rows(self, batch: Batch, columns: dict[str, PayloadField]) -> None:
         """Write rows, new ones or in the place of those that have their ids."""
-        size = max(1, min(PART, PART_BYTES // max(self._form.row_bytes(batch), 1)))
+        size = self._form.rows_a_request(batch)
         parts = [slice(begin, begin + size) for begin in range(0, len(batch.ids), size)]
         with ThreadPoolExecutor(LINES) as lines:
             list(lines.map(lambda part: self._insert(batch, part, columns), parts))
