@@ -24,8 +24,8 @@ NEAR = 0.0005
 SAMPLED = 100
 LIMIT_MINUTES = 40.0
 """Processor minutes for all models: 20 minutes on two cores."""
-NOT_SCIFACT = {"bge-small-zh"}
-"""Chinese only."""
+NOT_SCIFACT = {"bge-small-zh", "nomic"}
+"""Chinese only, and 2.5 seconds of processor time per abstract."""
 
 
 def main() -> int:
@@ -51,7 +51,9 @@ def _rows(names: list[str], folder: Path) -> Iterator[Row]:
         cpu = _embedding_seconds(name, experiment)
         seconds += cpu
         yield Row(f"{name}: CPU minutes to embed SciFact", cpu / 60, LIMIT_MINUTES)
-    yield Row("all: CPU minutes to embed SciFact", seconds / 60, LIMIT_MINUTES, "<= 1")
+    everything = set(names) >= set(entries()) - NOT_SCIFACT - {"cross-encoder-small"}
+    target = "<= 1" if everything else ""
+    yield Row(f"{' + '.join(names)}: CPU minutes to embed SciFact", seconds / 60, LIMIT_MINUTES, target)
 
 
 def _write_queries(folder: Path) -> None:
