@@ -13,6 +13,7 @@ from bakeoff.runs.analysis import Result
 from bakeoff.runs.record import RunRecord
 
 if TYPE_CHECKING:
+    from bakeoff.stats.arrays import FloatArray
     from bakeoff.stats.comparison import Comparison, ScoreMatrix
 
 
@@ -142,17 +143,24 @@ def _stack_matrices(parts: Sequence[tuple[ScoreMatrix, Mapping[str, str]]]) -> S
         for matrix in reversed(matrices)
         for query, cluster in zip(matrix.queries, matrix.clusters, strict=bool(matrix.clusters))
     }
-    rows = []
-    for matrix, named in parts:
-        place = {query: i for i, query in enumerate(matrix.queries)}
-        for system in named:
-            row = matrix.values[matrix.systems.index(system)]
-            rows.append([row[place[query]] if query in place else np.nan for query in queries])
+
+    def join(tables: list[FloatArray]) -> FloatArray:
+        """One row per system, in the order of all queries."""
+        rows = []
+        for (matrix, named), table in zip(parts, tables, strict=True):
+            place = {query: i for i, query in enumerate(matrix.queries)}
+            for system in named:
+                row = table[matrix.systems.index(system)]
+                rows.append([row[place[query]] if query in place else np.nan for query in queries])
+        return np.array(rows, dtype=float)
+
+    best = [matrix.best for matrix in matrices if matrix.best is not None]
     return replace(
         matrices[0],
         systems=tuple(name for _, named in parts for name in named.values()),
         queries=queries,
-        values=np.array(rows, dtype=float),
+        values=join([matrix.values for matrix in matrices]),
+        best=join(best) if len(best) == len(matrices) else None,
         categories=tuple(categories.get(query, "") for query in queries),
         structural={query: why for matrix in matrices for query, why in matrix.structural.items()},
         clusters=tuple(clusters.get(query, f"query {query}") for query in queries) if clusters else (),

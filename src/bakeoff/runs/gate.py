@@ -283,7 +283,12 @@ def _only(matrix: ScoreMatrix, category: str) -> ScoreMatrix:
     categories = tuple(matrix.categories[place] for place in places)
     clusters = tuple(matrix.clusters[place] for place in places) if matrix.clusters else ()
     return replace(
-        matrix, queries=queries, categories=categories, clusters=clusters, values=matrix.values[:, places]
+        matrix,
+        queries=queries,
+        categories=categories,
+        clusters=clusters,
+        values=matrix.values[:, places],
+        best=None if matrix.best is None else matrix.best[:, places],
     )
 
 
