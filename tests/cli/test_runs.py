@@ -358,6 +358,16 @@ def test_status_of_a_stopped_run(small: Path, cli: Any) -> None:
     assert cli("status", "--json").json[0]["status"] == "done"
 
 
+def test_status_doubts_only_a_run_whose_process_is_unknown(small: Path, cli: Any) -> None:
+    cli("run", "--out", "r", "-q")
+    record = json.loads(Path("r/run.json").read_text())
+    for status, doubted in (("stopped", False), ("running", False)):
+        Path("r/run.json").write_text(json.dumps({**record, "status": status}))
+        assert ("still running" in " ".join(cli("status", "r").out.split())) == doubted
+    Path("r/progress.json").unlink()
+    assert "still running" in " ".join(cli("status", "r").out.split())
+
+
 def test_status_never_counts_below_zero(small: Path, cli: Any) -> None:
     cli("run", "-q", "--out", "runs/one")
     small.write_text(small.read_text().replace("depth: 20", "depth: 5"))

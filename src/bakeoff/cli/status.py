@@ -193,7 +193,8 @@ def _state(path: Path, record: RunRecord) -> str:
 
 def _next(path: Path, record: RunRecord) -> str:
     if record.status in ("running", "stopped"):
-        return f"{_command(record)} --out {path}   resumes it (unless it is still running)"
+        doubt = " (unless it is still running)" if _state(path, record) == "running" else ""
+        return f"{_command(record)} --out {path}   resumes it{doubt}"
     if record.status == "partial":
         return f"{_command(record)} --out {path}   retries the failed systems"
     return f"open {path / 'report.html'}"
