@@ -31,7 +31,11 @@ assert SYSTEM.embedder is not None
 SEARCH = QueryExecutor(ARTIFACTS).pipeline(SYSTEM).searches[0]
 EMBEDDER = ARTIFACTS.embedder(SYSTEM.embedder)
 VECTORS = dict(
-    zip((one.text for one in queries), ARTIFACTS.query_vectors(SYSTEM.embedder).matrix, strict=True)
+    zip(
+        (one.text for one in queries),
+        ARTIFACTS.query_vectors(SYSTEM.embedder, SYSTEM.chunker).matrix,
+        strict=True,
+    )
 )
 NAMES = CORPUS.documents["id"].to_pylist()
 CHUNKS = ARTIFACTS.chunking(SYSTEM.chunker).chunks.select(["doc", "start", "end", "text"]).to_pylist()
