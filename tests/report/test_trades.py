@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from bakeoff.config.experiment_file import Prices
 from bakeoff.report.build import build_report
 from bakeoff.report.render.html import page
 from bakeoff.report.render.markdown import text
-from bakeoff.report.sections.cost_quality import bill_of, money
+from bakeoff.report.sections.cost_quality import bill_of, money, trades
 from bakeoff.report.sections.findings import of_trade
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.cost import run_costs
@@ -48,6 +49,17 @@ def test_costs_are_those_of_the_run_and_the_front_is_named(make_run: Make) -> No
     assert trade.front[0].system in of_trade(trade) and "speed of one thread" in trade.notes[0]
     assert "EUR" in page(report) and "Quality against the cost of a million queries" in text(report)
     assert "No cost of a refresh of the corpus is known" in report.pricing  # one phase came from the cache
+
+
+def test_a_system_of_unknown_cost_is_not_called_dearer(make_run: Make) -> None:
+    """A store that does not report its size took the title "both the best and the smallest" from nobody."""
+    report = build_report(make_run(systems=3))
+    latency = next(one for one in report.trades if one.name == "latency")
+    rows = [replace(row, p50_ms=None) for row in report.systems.rows[1:]]
+    table = replace(report.systems, rows=(*report.systems.rows[:1], *rows))
+    alone = next(one for one in trades(table, True, bill_of(make_run(systems=3))) if one.name == "latency")
+    assert (latency.without_cost, alone.without_cost, len(alone.points)) == (0, 2, 1)
+    assert of_trade(alone) == f"Only {alone.points[0].system} has a known p50 latency"
 
 
 def test_a_load_without_the_model_does_not_make_a_dear_model_cheap(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from bakeoff.benchmark.results.load_results import all_loads, open_load
@@ -40,7 +40,10 @@ PREFERRED = {"tokens": "tokens", "latency": "latency", "index size": "size", "co
 
 @dataclass(frozen=True, slots=True)
 class CostQualityPoint:
-    """Quality against one cost; `name` is its file's, `against` its heading's, `axis` what is measured."""
+    """Quality against one cost; `name` is its file's, `against` its heading's, `axis` what is measured.
+
+    `without_cost` systems have a score and no such cost: they are not among the points.
+    """
 
     name: str
     against: str
@@ -50,6 +53,7 @@ class CostQualityPoint:
     say: Callable[[float | None], str]
     points: tuple[TradePoint, ...]
     notes: tuple[str, ...] = ()
+    without_cost: int = 0
 
     @property
     def front(self) -> tuple[TradePoint, ...]:
@@ -71,10 +75,10 @@ def trades(
 ) -> tuple[CostQualityPoint, ...]:
     """The trades of which any system has both sides; what decided comes first."""
     found = _all(table, partial(trade_points, table.rows, higher_is_better=higher_is_better), bill)
+    scored = sum(row.primary.value is not None for row in table.rows)
+    known = (replace(trade, without_cost=scored - len(trade.points)) for trade in found if trade.points)
     first = [PREFERRED[name] for name in decided_by if name in PREFERRED]
-    return tuple(
-        sorted((trade for trade in found if trade.points), key=lambda one: one.name not in first[:1])
-    )
+    return tuple(sorted(known, key=lambda one: one.name not in first[:1]))
 
 
 def bill_of(result: Result) -> Pricing:
