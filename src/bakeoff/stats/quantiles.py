@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 from bakeoff.stats.arrays import FloatArray
@@ -10,6 +11,7 @@ from bakeoff.stats.arrays import FloatArray
 NORMAL = NormalDist()
 
 
+@lru_cache(maxsize=4096)
 def t_quantile(probability: float, df: float) -> float:
     """Student's quantile with `df` degrees of freedom."""
     from scipy.special import stdtrit

@@ -142,15 +142,13 @@ def _non_zero(values: FloatArray) -> FloatArray:
 
 
 def _exact_rank_p(ranks: IntArray, positive: int) -> float:
-    total = int(ranks.sum())
-    ways = np.zeros(total + 1)
+    """Twice the share of sign patterns whose sum of positive ranks is as extreme; patterns beyond it are not counted."""
+    extreme = min(positive, int(ranks.sum()) - positive)
+    ways = np.zeros(extreme + 1)
     ways[0] = 1.0
-    for rank in ranks:
-        shifted = np.zeros_like(ways)
-        shifted[rank:] = ways[: total + 1 - rank]
-        ways = (ways + shifted) / 2
-    extreme = min(positive, total - positive)
-    return float(min(1.0, 2 * ways[: extreme + 1].sum()))
+    for rank in ranks[ranks <= extreme]:
+        ways[rank:] += ways[: extreme + 1 - rank]
+    return float(min(1.0, 2 * (ways / 2.0 ** len(ranks)).sum()))
 
 
 def _normal_rank_p(ranks: IntArray, positive: int) -> float:
