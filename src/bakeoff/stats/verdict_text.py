@@ -26,6 +26,8 @@ MOST_NAMES = 4
 """Names that are read at a glance."""
 FINER = ("RR@10", "nDCG@10")
 """Measures that separate systems which all find the right document: they look at its rank."""
+FEW_QUESTIONS = 20
+"""With fewer questions, a measure at its best says little about harder ones."""
 
 
 def say_no_queries(case: VerdictInput) -> str:
@@ -106,7 +108,8 @@ def advise_saturated(case: VerdictInput) -> str:
     measured = (case.comparison.measure, *(other.measure for other in case.evidence.other_measures))
     finer = tuple(name for name in FINER if not any(one.startswith(name) for one in measured))
     advice = f", or measure {join_names(finer, 'or')}" if finer else ""
-    return f"No other measure of this run is known to have more room. Ask harder questions{advice}."
+    ask = "Ask more and harder questions" if case.comparison.common < FEW_QUESTIONS else "Ask harder questions"
+    return f"No other measure of this run is known to have more room. {ask}{advice}."
 
 
 def say_lift(case: VerdictInput) -> str:

@@ -116,7 +116,10 @@ def _sentence(system: str, run_ms: float, load_ms: float, repeat_ms: float | Non
     )
     if repeat_ms is not None and not latencies_differ(repeat_ms, load_ms):
         return f"{both} The run's own loop now takes {repeat_ms:.3g} ms: the machine was busy. Run it again."
-    return f"{both} The engine is slower on one of the two threads: check what it sets per thread."
+    return (
+        f"{both} Run it again on a quiet machine. If they still differ, the engine is slower on one of the two "
+        "threads: check what it sets per thread."
+    )
 
 
 def _spread(count: int, median_ms: float) -> list[int]:

@@ -55,7 +55,9 @@ class ReplayReport:
     def sentence(self) -> str:
         """The result in words."""
         tied = f", {self.tied} of them up to the order of equal scores" if self.tied else ""
-        return f"{self.equal + self.tied} of {self.questions} questions give the rankings of the run{tied}."
+        same = self.equal + self.tied
+        what = "1 question gives" if self.questions == 1 else f"{self.questions} questions give"
+        return f"{same} of {what} the rankings of the run{tied}."
 
 
 def expected_rankings(result: Result, label: str) -> Iterator[ExpectedRanking]:
