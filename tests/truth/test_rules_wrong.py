@@ -98,3 +98,15 @@ def test_negative_has_no_judgments_and_no_problem(resolved: Resolved) -> None:
     truth = resolved("negative")
     assert truth.problems == ()
     assert truth.judgments.num_rows == 0
+
+
+def test_a_copy_of_a_right_document_that_counts_as_wrong_is_a_warning(
+    make_documents: Make, one_query: Make
+) -> None:
+    """Which of two equal texts comes first decided the score, and nothing mentioned it."""
+    documents = make_documents({"a.md": "The same.", "b.md": "The same.", "c.md": "Not this."})
+    (problem,) = resolve(one_query("{documents: [b.md]}"), documents, {}).problems
+    assert (problem.level, problem.code) == ("warning", "unjudged-copy")
+    assert "b.md and a.md" in problem.message
+    for whole in ("{documents: [a.md, b.md]}", "{documents: [c.md]}"):
+        assert not resolve(one_query(whole), documents, {}).problems

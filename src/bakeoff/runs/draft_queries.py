@@ -18,7 +18,7 @@ from bakeoff.storage.weights import home_folder as default_home
 from bakeoff.truth.drafting.docstrings import from_docstrings
 from bakeoff.truth.drafting.draft import QueryDraft, choose, query_text, read_back, write_masked
 from bakeoff.truth.drafting.sections import from_headings, from_title, is_presentation
-from bakeoff.truth.resolve import resolve
+from bakeoff.truth.resolve import UNJUDGED_COPY, resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,7 @@ def _resolvable(drafts: list[QueryDraft], corpus: ReadCorpus, notes: list[str]) 
     wrong = {
         problem.query_id
         for problem in resolve(read_back(query_text(drafts, "")), corpus.documents, {}).problems
+        if problem.code != UNJUDGED_COPY
     }
     if wrong:
         notes.append(f"{len(wrong)} drafts were left out: their truth does not resolve.")

@@ -142,7 +142,7 @@ def _non_zero(values: FloatArray) -> FloatArray:
 
 
 def _exact_rank_p(ranks: IntArray, positive: int) -> float:
-    """Twice the share of sign patterns whose sum of positive ranks is as extreme; patterns beyond it are not counted."""
+    """Twice the share of sign patterns whose sum of positive ranks is as extreme, or more so."""
     extreme = min(positive, int(ranks.sum()) - positive)
     ways = np.zeros(extreme + 1)
     ways[0] = 1.0

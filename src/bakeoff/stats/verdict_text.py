@@ -108,7 +108,9 @@ def advise_saturated(case: VerdictInput) -> str:
     measured = (case.comparison.measure, *(other.measure for other in case.evidence.other_measures))
     finer = tuple(name for name in FINER if not any(one.startswith(name) for one in measured))
     advice = f", or measure {join_names(finer, 'or')}" if finer else ""
-    ask = "Ask more and harder questions" if case.comparison.common < FEW_QUESTIONS else "Ask harder questions"
+    ask = (
+        "Ask more and harder questions" if case.comparison.common < FEW_QUESTIONS else "Ask harder questions"
+    )
     return f"No other measure of this run is known to have more room. {ask}{advice}."
 
 

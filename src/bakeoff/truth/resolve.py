@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Path = tuple[str | int, ...]
 UNREAD = "unread"
 """The code of problems about files that were not read, as `allow` of an experiment names it."""
+UNJUDGED_COPY = "unjudged-copy"
+"""The code of the warning about copies of right documents; it concerns all queries, and is filed under the first."""
 SHOWN = 3
 
 
@@ -149,7 +151,9 @@ class _Resolver:
                 self._say(
                     "warning", place, (), "nothing is judged yet. Judge it in a review, or write its truth."
                 )
-        return Truth(_table(found), tuple(self.rule_hits), tuple(self.problems), tuple(self.unread))
+        judgments = _table(found)
+        self.problems += _unjudged_copies(self.queries, self.corpus.table, judgments)
+        return Truth(judgments, tuple(self.rule_hits), tuple(self.problems), tuple(self.unread))
 
     def _query(self, query: int, rule: Rule) -> list[RuleMatches]:
         """What a query's truth finds, each source and chunking once."""
@@ -258,6 +262,47 @@ def _left_out(name: str, files: Sequence[Skipped]) -> str:
     count = "a document that was not read" if one else f"{len(files):,} documents that were not read"
     fix = f"Repair {'it' if one else 'them'}, correct the truth, or measure without: allow: [{UNREAD}]."
     return f'"{name}" names {count}: {shown}{more}. {fix}'
+
+
+def _unjudged_copies(queries: QuerySet, documents: pa.Table, judgments: pa.Table) -> list[Problem]:
+    """A warning where a relevant document has an identical copy that counts as wrong: the order of the two decides."""
+    import pyarrow.compute as pc
+
+    relevant = judgments.filter(pc.greater(judgments["grade"], 0))
+    judged = set(zip(judgments["query"].to_pylist(), judgments["doc"].to_pylist(), strict=True))
+    alike = _same_text(documents, relevant["doc"].unique())
+    found: dict[int, tuple[int, int]] = {}
+    for query, doc in zip(relevant["query"].to_pylist(), relevant["doc"].to_pylist(), strict=True):
+        copy = next((one for one in alike.get(doc, ()) if (query, one) not in judged), None)
+        if copy is not None:
+            found.setdefault(query, (doc, copy))
+    if not found:
+        return []
+    query, pair = next(iter(found.items()))
+    names = [documents["id"][doc].as_py() for doc in pair]
+    ids = [queries.queries[place].id for place in found]
+    more = f" and {len(ids) - SHOWN:,} more" if len(ids) > SHOWN else ""
+    whose = (
+        "1 question has a right document" if len(ids) == 1 else f"{len(ids):,} questions have right documents"
+    )
+    text = (
+        f"{whose} with an identical copy that counts as wrong ({', '.join(ids[:SHOWN])}{more}; {names[0]} and "
+        f"{names[1]}), so which of the two comes first decides the score. Name both in the truth, or remove one."
+    )
+    return [Problem("warning", queries.queries[query].id, text, UNJUDGED_COPY)]
+
+
+def _same_text(documents: pa.Table, wanted: pa.Array) -> dict[int, list[int]]:
+    """For each wanted document that has copies, the documents with its text; only texts of its length are read."""
+    import pyarrow.compute as pc
+
+    lengths = pc.binary_length(documents["text"])
+    places = pc.indices_nonzero(pc.is_in(lengths, lengths.take(wanted).unique()))
+    codes = documents["text"].take(places).combine_chunks().dictionary_encode().indices.to_numpy()
+    groups: dict[int, list[int]] = {}
+    for place, code in zip(places.to_pylist(), codes.tolist(), strict=True):
+        groups.setdefault(code, []).append(place)
+    return {place: group for group in groups.values() if len(group) > 1 for place in group}
 
 
 def _attempt(places: PlaceFinder, rule: Rule) -> Answer:

@@ -124,7 +124,7 @@ def _synthetic(queries: QuerySet, found: list[Leak]) -> Iterator[Finding]:
         yield Finding("note", "leak-synthetic", queries.name, f"{text} (tagged {LEAK}). {fix}")
     if others:
         text = f"{number(len(others), 'synthetic query', 'synthetic queries')} ({name_some(others)}) share {RUN} words"
-        fix = "Word search is favoured by them; reword them, or tell their scores apart."
+        fix = "They favour word search: reword them, or read their scores separately."
         yield Finding("warning", "leak-synthetic", queries.name, f"{text} or all with a document. {fix}")
 
 

@@ -53,7 +53,7 @@ def power_of(
 def _few(queries: int, primary: str) -> Iterator[Finding]:
     if queries < FEWEST:
         have = "query has" if queries == 1 else "queries have"
-        text = f"{queries} {have} a value on {primary}. Fewer than {FEWEST} rarely tell systems apart."
+        text = f"{queries} {have} a value on {primary}. Fewer than {FEWEST} rarely separate systems."
         yield Finding("warning", "few-queries", "queries", text)
 
 

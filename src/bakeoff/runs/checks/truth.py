@@ -15,7 +15,7 @@ from bakeoff.truth.queries import QuerySet
 from bakeoff.types import Unit
 
 MOST = 0.5
-"""A query to which more than this share of the units is relevant tells no systems apart."""
+"""A query to which more than this share of the units is relevant separates no systems."""
 FEW_UNITS = 10
 
 
