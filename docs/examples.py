@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -79,7 +80,8 @@ def write(example: Example, folder: Path) -> None:
         _called("report", str(folder))
     if example.vectors is None:
         result = open_run(folder)
-        rows, shown, kept = scores(result), _demoted(text(shortened(build_report(result)))), "scores"
+        report = _without_sections(text(shortened(build_report(result))))
+        rows, shown, kept = scores(result), _demoted(report), "scores"
     else:
         rows = json.loads((folder / "record.json").read_text(encoding="utf-8"))
         shown, kept = "\n".join(vectors(rows)), "record"
@@ -211,6 +213,11 @@ def vectors(record: dict[str, Any]) -> Iterator[str]:
 
 def _median(point: dict[str, Any]) -> float:
     return float(point["across_runs"]["median"])
+
+
+def _without_sections(markdown: str) -> str:
+    """A report without the breakdowns of measures other than the primary one."""
+    return re.sub(r"^### Other measures by .*?\n(?=#)", "", markdown, flags=re.M | re.S)
 
 
 def _demoted(markdown: str) -> str:

@@ -529,7 +529,8 @@ def test_the_terminal_and_its_json_have_the_same_figures(
         means = [cell.partition(" ")[0] for cell in cells]
         assert shown[0] == means[0] and shown[1] == cells[0].partition(" ")[2]
         assert shown[2 : 1 + len(means)] == means[1:]
-        assert f"{again.systems[system]['index_bytes'] / 1e6:.1f} MB" in shown[-3:]
+        bytes_ = again.systems[system]["index_bytes"]
+        assert (f"{bytes_ / 1e6:.1f} MB" if bytes_ >= 1e5 else f"{bytes_ / 1e3:.0f} kB") in shown[-3:]
     for row in summary_json.result_json(again.rich.result)["systems"]:
         for measure, found in row["measures"].items():
             values = again.column(row["system"], measure)
