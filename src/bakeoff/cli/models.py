@@ -127,7 +127,7 @@ def info(
     name: Annotated[str, typer.Argument(help="A model of `bakeoff models list`.")],
     as_json: Json = False,
 ) -> None:
-    """Show everything the catalogue says about a model, and where its weights are."""
+    """Show what is known of a model and where its weights are."""
     from bakeoff.cli import console
     from bakeoff.storage import catalogue, weights
 
@@ -153,9 +153,10 @@ def bench(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure texts per second, memory and the time your corpus would take, for each model at hand.
+    """Measure the speed and memory of the models that are here.
 
-    The share of the limit compares a model with plain float32 matrix multiplication on this machine.
+    With an experiment, also the time its corpus would take. The share of the limit compares a model with plain
+    float32 matrix multiplication on this machine.
     """
     from dataclasses import asdict
 

@@ -35,7 +35,10 @@ def up(
         bool, typer.Option("--install", help="Install a missing engine, if possible.")
     ] = False,
 ) -> None:
-    """Start servers and wait until they answer; without names, all that are installed."""
+    """Start servers and wait until they answer.
+
+    Without names: all that are installed.
+    """
     from bakeoff.cli import console
     from bakeoff.errors import BakeoffError
     from bakeoff.servers import control
@@ -80,7 +83,10 @@ def down(
 
 @servers_app.command()
 def status(names: Names = None, as_json: Json = False) -> None:
-    """Show which servers run; exit code 1 if one crashed or does not answer."""
+    """Show which servers run.
+
+    The exit code is 1 if one crashed or does not answer.
+    """
     from dataclasses import asdict
 
     from bakeoff.cli import console
@@ -119,7 +125,7 @@ def collections(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List the collections that runs created on a server; with --drop, remove them.
+    """List or drop the collections that runs created on a server.
 
     Nothing else on the server is touched.
     """

@@ -46,7 +46,7 @@ def model(
     param: Annotated[list[str] | None, typer.Option(help="A parameter as key=value. Repeatable.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Embed a few texts and check the vectors, the speed and the token limit."""
+    """Check the vectors, speed and token limit of a model."""
     from bakeoff import registry
     from bakeoff.cli import console
     from bakeoff.errors import ModelNotFoundError

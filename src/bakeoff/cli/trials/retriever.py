@@ -28,7 +28,7 @@ def retriever(
     k: Annotated[int, typer.Option("--k", min=1, help="How many results to ask for.")] = 5,
     as_json: Json = False,
 ) -> None:
-    """Ask one question, and show each result with its place in the corpus."""
+    """Ask one question and show where each result is in the corpus."""
     from bakeoff.config import experiment as experiments
     from bakeoff.runs.live.part_trials import try_retriever
 

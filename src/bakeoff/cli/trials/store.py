@@ -31,7 +31,7 @@ def store(
     ] = 1e-3,
     as_json: Json = False,
 ) -> None:
-    """Check a store against the contract and measure a small recall and latency.
+    """Check a store against the contract; measure recall and latency.
 
     Replaces collections named contract_… and removes them at the end.
     """
