@@ -102,7 +102,8 @@ def test_ctrl_c_keeps_what_was_measured(notes: Path, clients: str, measuring: in
     read = open_load(notes / "out")
     (row,) = read.passes.to_pylist()
     assert read.record["status"] == "partial" and row["stopped"] == "stopped by Ctrl-C"
-    assert row["answered"] >= 19 and row["unsent"] > 0
+    # 50 warm-ups and 20 searches began, of which each of the two workers may not have finished one
+    assert row["answered"] >= 18 and row["unsent"] > 0
     assert read.histogram("noting", row["load"]).count == row["answered"]
     assert read.clients.num_rows == (2 if clients == "2" else 0)
     assert not alive(notes), "no client is left behind"

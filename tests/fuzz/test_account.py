@@ -39,7 +39,7 @@ NOT_FOREIGN = {
     "the package's own files": "examples/*, measures/preset_settings.py:*, review/web/server.py:_file, storage/catalogue.py:entries, plugins/embedders/wordllama.py:*",
     "artifacts of the cache, read after their hashes were checked": (
         "storage/row_cache.py:_plan, pipeline/vector_file.py:read_vectors, pipeline/lengths.py:token_lengths, benchmark/vectors/neighbours.py:truth_of, plugins/stores/*, plugins/kit/sidecar.py:load, "
-        "pipeline/canary.py:*, pipeline/encoded_rows.py:read_encoded, pipeline/reading/rows.py:_read, benchmark/configurations/repeats.py:*, benchmark/results/configurations.py:*, pipeline/work_time.py:*"
+        "pipeline/canary.py:*, pipeline/encoded_rows.py:read_encoded, pipeline/embed.py:fit_encoder, plugins/encoders/bm25_sparse.py:load_statistics, pipeline/reading/rows.py:_read, benchmark/configurations/repeats.py:*, benchmark/results/configurations.py:*, pipeline/work_time.py:*"
     ),
     "what a process that this one started, or was started by, sends through a pipe or a folder of theirs": (
         "benchmark/run_in_subprocess.py:run_isolated, benchmark/clients/client.py:main, benchmark/scale/measure_size.py:*, storage/row_cache.py:from_bytes, runtime/shards.py:_load_plugin, "
