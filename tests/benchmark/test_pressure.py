@@ -120,7 +120,7 @@ def test_errors_are_counted_and_stay_in_the_percentiles(tmp_path: Path, register
             return super().search(vector, k, query)
 
     register("stores", "tired", Tired)
-    demand = LoadSpec(runs=1, seconds=0.05)
+    demand = LoadSpec(runs=1, seconds=0.5)
     found = loaded(tmp_path, "synthetic:400x8", demand, stores="tired", queries=100).found
     (point,) = found.points()
     assert not found.failed
