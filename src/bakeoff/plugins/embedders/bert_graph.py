@@ -1,4 +1,4 @@
-"""Builds an ONNX graph of a sentence encoder (BERT, RoBERTa, MPNet) from its safetensors weights, without torch.
+"""Builds an ONNX graph of a sentence encoder from its safetensors weights, without torch.
 
 The graph takes token ids of texts of one exact length, so it needs no padding and no mask, and gives unit
 vectors, or one vector for each token. Residual sums stay apart from LayerNormalization because ONNX Runtime's fused
@@ -12,16 +12,19 @@ from typing import Literal
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from bakeoff.errors import ModelNotFoundError
-from bakeoff.plugins.embedders.bert_shape import BertShape, read_shape
+from bakeoff.plugins.embedders.bert_shape import BertShape
+from bakeoff.plugins.embedders.graph_builder import FUSED, GraphBuilder
+from bakeoff.plugins.embedders.rotary_graph import RotaryGraph
+from bakeoff.plugins.embedders.rotary_shape import read_encoder_shape
 
-_FUSED = "com.microsoft"
 _WORDS = "embeddings.word_embeddings.weight"
+_FIRST_TENSORS = (_WORDS, "embeddings.tok_embeddings.weight")
 _FARTHEST = 128  # tokens; farther ones share the last bucket of MPNet's relative positions
 
 Output = Literal["mean", "tokens"]
@@ -53,12 +56,11 @@ def save_graph(folder: Path, target: Path, quantise: bool, output: Output = "mea
 
 def build_graph(folder: Path, output: Output = "mean") -> onnx.ModelProto:
     """The encoder in `folder` as a graph from `ids` (texts × tokens) to `vectors`, one for each text or token."""
-    shape = read_shape(folder / "config.json")
+    shape = read_encoder_shape(folder / "config.json")
     try:
-        graph = _Graph(_weights(folder / "model.safetensors"), shape)
-        hidden = graph.embeddings("ids")
-        for layer in range(shape.layers):
-            hidden = graph.layer(hidden, f"encoder.layer.{layer}")
+        weights = _weights(folder / "model.safetensors")
+        graph = BertGraph(weights, shape) if isinstance(shape, BertShape) else RotaryGraph(weights, shape)
+        hidden = graph.encode("ids")
     except (SafetensorError, KeyError) as exc:
         raise ModelNotFoundError(f"{folder / 'model.safetensors'} is not a BERT encoder's: {exc}") from exc
     {"mean": graph.pool, "tokens": graph.tokens}[output](hidden, "vectors")
@@ -68,7 +70,8 @@ def build_graph(folder: Path, output: Output = "mean") -> onnx.ModelProto:
 def _weights(file: Path) -> dict[str, np.ndarray]:
     """The tensors in 32 bits, without the family's name that some files put before each of theirs."""
     tensors = load_file(file)
-    prefix = next((name.removesuffix(_WORDS) for name in tensors if name.endswith(_WORDS)), "")
+    first = next(((name, end) for name in tensors for end in _FIRST_TENSORS if name.endswith(end)), ("", ""))
+    prefix = first[0].removesuffix(first[1])
     return {
         name.removeprefix(prefix): np.asarray(values, np.float32)
         for name, values in tensors.items()
@@ -88,17 +91,22 @@ def relative_buckets(tokens: int, buckets: int) -> np.ndarray:
     return np.where(distance < 0, half, 0) + np.where(near < exact, near, far)
 
 
-class _Graph:
-    """Nodes and weights gathered so far; a method adds a part of the encoder and returns its output."""
+class BertGraph(GraphBuilder):
+    """An encoder with a table of positions: BERT, RoBERTa, MPNet."""
 
     def __init__(self, weights: dict[str, np.ndarray], shape: BertShape) -> None:
-        self._weights = weights
+        super().__init__(weights, shape.dims, shape.epsilon)
         self._shape = shape
-        self._nodes: list[onnx.NodeProto] = []
-        self._constants: dict[str, onnx.TensorProto] = {}
         self._bias = ""
 
-    def embeddings(self, ids: str) -> str:
+    def encode(self, ids: str) -> str:
+        """The vector of each token after the last layer."""
+        hidden = self._embeddings(ids)
+        for layer in range(self._shape.layers):
+            hidden = self._layer(hidden, f"encoder.layer.{layer}")
+        return hidden
+
+    def _embeddings(self, ids: str) -> str:
         """Word, position and first-segment embeddings, summed and normalised."""
         family = self._shape.family
         positions = self._weights["embeddings.position_embeddings.weight"][family.before_positions :]
@@ -111,7 +119,7 @@ class _Graph:
         self._bias = self._relative_bias(length) if family.relative_bias else ""
         return self._normalise(self._op("Add", [words, used]), "embeddings.LayerNorm")
 
-    def layer(self, hidden: str, name: str) -> str:
+    def _layer(self, hidden: str, name: str) -> str:
         """Self-attention and a two-layer perceptron, each added to its input and normalised."""
         family = self._shape.family
         attended = self._linear(self._attention(hidden, name), f"{name}.{family.attended}")
@@ -119,26 +127,6 @@ class _Graph:
         inner = self._gelu(middle, f"{name}.intermediate.dense")
         outer = self._linear(inner, f"{name}.output.dense")
         return self._normalise(self._op("Add", [outer, middle]), f"{name}.output.LayerNorm")
-
-    def pool(self, hidden: str, output: str) -> None:
-        """The mean over tokens at unit length; along the last axis, sums do not depend on the batch."""
-        axis = self._keep("last", np.array([2], np.int64))
-        across = self._op("Transpose", [hidden], perm=[0, 2, 1])
-        mean = self._op("ReduceMean", [across, axis], keepdims=0)
-        self._nodes.append(helper.make_node("LpNormalization", [mean], [output], axis=1, p=2))
-
-    def tokens(self, hidden: str, output: str) -> None:
-        """The vector of each token as it is."""
-        self._nodes.append(helper.make_node("Identity", [hidden], [output]))
-
-    def model(self, pooled: bool) -> onnx.ModelProto:
-        """The graph with the operator sets it needs."""
-        ids = helper.make_tensor_value_info("ids", TensorProto.INT64, ["texts", "tokens"])
-        rows = ["texts"] if pooled else ["texts", "tokens"]
-        vectors = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, [*rows, self._shape.dims])
-        graph = helper.make_graph(self._nodes, "bert", [ids], [vectors], list(self._constants.values()))
-        operators = [helper.make_opsetid("", 18), helper.make_opsetid(_FUSED, 1)]
-        return helper.make_model(graph, opset_imports=operators, ir_version=9)
 
     def _attention(self, hidden: str, name: str) -> str:
         family = self._shape.family
@@ -148,7 +136,7 @@ class _Graph:
         bias = self._keep(f"{name}.attention.bias", biases)
         relative = ["", self._bias] if self._bias else []
         return self._op(
-            "MultiHeadAttention", [*projected, bias, *relative], domain=_FUSED, num_heads=self._shape.heads
+            "MultiHeadAttention", [*projected, bias, *relative], domain=FUSED, num_heads=self._shape.heads
         )
 
     def _relative_bias(self, length: str) -> str:
@@ -164,29 +152,4 @@ class _Graph:
     def _gelu(self, hidden: str, name: str) -> str:
         """A linear layer with the exact (erf) GELU."""
         product = self._op("MatMul", [hidden, self._matrix(name)])
-        return self._op("BiasGelu", [product, self._constant(f"{name}.bias")], domain=_FUSED)
-
-    def _linear(self, hidden: str, name: str) -> str:
-        product = self._op("MatMul", [hidden, self._matrix(name)])
-        return self._op("Add", [product, self._constant(f"{name}.bias")])
-
-    def _normalise(self, hidden: str, name: str) -> str:
-        scale, bias = self._constant(f"{name}.weight"), self._constant(f"{name}.bias")
-        return self._op("LayerNormalization", [hidden, scale, bias], axis=-1, epsilon=self._shape.epsilon)
-
-    def _matrix(self, name: str) -> str:
-        """A linear layer's weights as inputs × outputs."""
-        return self._keep(f"{name}.matrix", self._weights[f"{name}.weight"].T)
-
-    def _constant(self, name: str) -> str:
-        return self._keep(name, self._weights[name])
-
-    def _keep(self, name: str, values: np.ndarray) -> str:
-        if name not in self._constants:
-            self._constants[name] = numpy_helper.from_array(np.ascontiguousarray(values), name)
-        return name
-
-    def _op(self, kind: str, inputs: list[str], domain: str = "", **attributes: float | list[int]) -> str:
-        output = f"{kind}_{len(self._nodes)}"
-        self._nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))
-        return output
+        return self._op("BiasGelu", [product, self._constant(f"{name}.bias")], domain=FUSED)

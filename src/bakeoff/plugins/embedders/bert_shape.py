@@ -11,6 +11,9 @@ from bakeoff.errors import ModelNotFoundError
 GRAPH_VERSION = "1"
 """Changes when the graph made from the same weights would give other vectors."""
 
+ROTARY_TYPES = ("modernbert", "nomic_bert")
+"""The `model_type` of families with rotary positions, whose sizes rotary_shape.py reads."""
+
 _BUILDABLE = (("hidden_act", "gelu"), ("position_embedding_type", "absolute"))
 
 

@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from bakeoff.errors import ModelNotFoundError
-from bakeoff.plugins.embedders.bert_shape import GRAPH_VERSION, read_shape
+from bakeoff.plugins.embedders.bert_shape import GRAPH_VERSION
+from bakeoff.plugins.embedders.rotary_shape import read_encoder_shape
 from bakeoff.storage.catalogue import entries
 from bakeoff.storage.weights import WEIGHTS_FILE, find, keep_weights, models_folder, sha256
 from bakeoff.types import JsonObject
@@ -87,7 +88,7 @@ def read_folder(folder: Path, graph: str) -> OnnxFolder:
     """The model in a folder as sentence-transformers lays one out; `graph` is a path in it, or ''."""
     folder = folder.expanduser()
     found = _first(folder, (graph,) if graph else _GRAPHS)
-    shape = read_shape(folder / "config.json") if found.name == WEIGHTS_FILE else None
+    shape = read_encoder_shape(folder / "config.json") if found.name == WEIGHTS_FILE else None
     query, document = _prompts(_json(folder / "config_sentence_transformers.json"))
     positions = shape.positions if shape else None
     return OnnxFolder(
