@@ -41,19 +41,25 @@ def main() -> int:
 def _rows(names: list[str], folder: Path) -> Iterator[Row]:
     peers = json.loads((DATA / "published" / "scifact.json").read_text())["systems"]
     _write_queries(folder)
-    seconds = 0.0
+    seconds = limits = 0.0
     for name in names:
         experiment = _write_experiment(folder, name)
-        score = _score(experiment, folder / f"run-{name}")
+        score, recall = _scores(experiment, folder / f"run-{name}")
         yield Row(f"{name}: nDCG@10 against published BM25", score, peers[BM25]["scores"]["ndcg_at_10"])
         if published := entries()[name].scifact:
             yield Row(f"{name}: distance from published {published}", abs(score - published), NEAR, "<= 1")
-        cpu = _embedding_seconds(name, experiment)
-        seconds += cpu
-        yield Row(f"{name}: CPU minutes to embed SciFact", cpu / 60, LIMIT_MINUTES)
+        yield Row(f"{name}: R@100 against published BM25", recall, peers[BM25]["scores"]["recall_at_100"])
+        cpu, share = _embedding_cost(name, experiment)
+        seconds, limits = seconds + cpu, limits + cpu * min(1.0, share or 0.0)
+        if share is None:
+            yield Row(f"{name}: CPU minutes to embed SciFact", cpu / 60, LIMIT_MINUTES)
+        else:
+            yield Row(f"{name}: CPU minutes to embed SciFact, against sgemm's", cpu / 60, cpu * share / 60)
+    together = " + ".join(names)
+    yield Row(f"{together}: CPU minutes that sgemm allows", limits / 60, LIMIT_MINUTES)
     everything = set(names) >= set(entries()) - NOT_SCIFACT - {"cross-encoder-small"}
     target = "<= 1" if everything else ""
-    yield Row(f"{' + '.join(names)}: CPU minutes to embed SciFact", seconds / 60, LIMIT_MINUTES, target)
+    yield Row(f"{together}: CPU minutes to embed SciFact", seconds / 60, LIMIT_MINUTES, target)
 
 
 def _write_queries(folder: Path) -> None:
@@ -77,25 +83,31 @@ def _write_experiment(folder: Path, name: str) -> Path:
         "chunkers: [whole]\n"
         f"embedders: [{name}]\n"
         "modes: [dense]\n"
-        "measures: {primary: nDCG@10(document)}\n"
+        "measures: {primary: nDCG@10(document), also: [R@100(document)]}\n"
     )
     return path
 
 
-def _score(experiment: Path, out: Path) -> float:
+def _scores(experiment: Path, out: Path) -> tuple[float, float]:
+    """Means of nDCG@10 and R@100."""
     result = bakeoff.run(experiment, out=out, home=home_folder())
     (system,) = result.done
-    return result.comparison.summary(system).mean
+    ndcg, recall = (result.compare(measure).summary(system).mean for measure in result.record.measures)
+    return ndcg, recall
 
 
-def _embedding_seconds(name: str, experiment: Path) -> float:
-    """Processor seconds for all abstracts, from every n-th of them: vectors may be in the cache, and cost nothing."""
+def _embedding_cost(name: str, experiment: Path) -> tuple[float, float | None]:
+    """Processor seconds for all abstracts, and the share of them that matrix multiplication alone would take.
+
+    From every n-th abstract: vectors may be in the cache, and cost nothing. The share is None where the arithmetic of
+    a model is not known.
+    """
     texts = first_chunks(experiment)
     sample = SpeedSample(texts=tuple(texts[:: len(texts) // SAMPLED]), corpus_texts=len(texts))
     (speed,) = measure_speeds([name], sample)
     if speed.cpu_seconds_per_text is None:
         raise SystemExit(f"{name}: {speed.fault}")
-    return speed.cpu_seconds_per_text * len(texts)
+    return speed.cpu_seconds_per_text * len(texts), speed.share
 
 
 if __name__ == "__main__":

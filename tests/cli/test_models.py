@@ -157,6 +157,13 @@ def test_list_shows_dimensions_and_whether_weights_are_here(app, home: Path):
     assert not home.exists()  # a list makes nothing
 
 
+def test_pulling_a_model_whose_weights_are_in_its_package_is_not_an_error(app) -> None:
+    done = invoke(app, "models", "pull", "wordllama")
+    assert done.exit_code == 0
+    assert "installed" in done.stdout
+    assert invoke(app, "models", "pull", "--quiet", "wordllama").stdout == ""
+
+
 def test_info_says_what_the_catalogue_knows(app, home: Path):
     said = json.loads(invoke(app, "models", "info", "e5-small", "--json").stdout)
     assert (said["query_prompt"], said["pooling"], said["max_tokens"]) == ("query: ", "mean", 512)

@@ -109,17 +109,21 @@ def pull(
     """
     from bakeoff.cli import console
     from bakeoff.errors import ModelNotFoundError
-    from bakeoff.storage import weights
+    from bakeoff.storage import catalogue, weights
     from bakeoff.storage.pull import pull as fetch
 
     for name in names:
-        try:
-            found = weights.find(name)
-        except ModelNotFoundError:
-            fetch(name, progress=console.print_line)
-            continue
+        entry = catalogue.entries().get(name)
+        if entry is not None and not entry.files and _weights_place(entry, None) == "here":
+            place = f"the weights of {name} are inside its package, which is installed"
+        else:
+            try:
+                place = f"{name} is in {weights.find(name).folder}"
+            except ModelNotFoundError:
+                fetch(name, progress=console.print_line)
+                continue
         if not quiet:
-            console.print_line(f"{name} is in {found.folder}")
+            console.print_line(place)
 
 
 @models_app.command()

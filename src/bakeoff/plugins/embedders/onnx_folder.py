@@ -96,7 +96,7 @@ def read_folder(folder: Path, graph: str) -> OnnxFolder:
         graph=found,
         tokenizer=_first(folder, ("tokenizer.json",)),
         pooling=_pooling(folder),
-        max_tokens=min(_max_tokens(folder), positions or _MOST_TOKENS),
+        max_tokens=min(_max_tokens(folder) or positions or _DEFAULT_TOKENS, positions or _MOST_TOKENS),
         query_prompt=query,
         document_prompt=document,
         graph_version=f"graph {GRAPH_VERSION}, " if shape else "",
@@ -169,10 +169,11 @@ def _prompts(config: JsonObject) -> tuple[str, str]:
 
 
 def _max_tokens(folder: Path) -> int:
+    """Tokens that the folder's files allow; 0 where they do not say."""
     told = _json(folder / "sentence_bert_config.json").get("max_seq_length")
     most = _json(folder / "config.json").get("max_position_embeddings")
     try:
-        return int(told or most or _DEFAULT_TOKENS)
+        return int(told or most or 0)
     except (ValueError, TypeError, OverflowError) as exc:
         raise ModelNotFoundError(
             f"{folder}: {told or most!r} is not a number of tokens. Look at max_seq_length in "
