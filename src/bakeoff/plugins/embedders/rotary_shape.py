@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -125,7 +126,7 @@ def _theta(rotation: Any) -> float:
     return float(rotation["rope_theta"])
 
 
-def _require(config: Path, values: JsonObject, only: dict[str, object]) -> None:
+def _require(config: Path, values: JsonObject, only: Mapping[str, object]) -> None:
     for key, value in only.items():
         if values.get(key, value) != value:
             raise ModelNotFoundError(
