@@ -1,11 +1,11 @@
-"""Damaged files for every parser of foreign files: how many made one fall over, and how many are read a second.
+"""Damaged files for every parser of foreign files: crashes, and inputs per second.
 
-Random edits, so many files a parser: python benchmarks/fuzz.py [FILES]
-Also led by the code that is reached, so many seconds a parser, where BAKEOFF_BENCH_ATHERIS names a Python that has
-bakeoff, what its tests need, and atheris: python benchmarks/fuzz.py [FILES] --seconds 30
-With --total the cheapest parsers get the rest of that many seconds. No files, or no seconds, leave that part out.
-Files led by coverage are counted over all sessions in fuzzing/counts.json; those of an earlier version of a parser do
-not count for the one of now.
+Random edits, this many files per parser: python benchmarks/fuzz.py [FILES]
+Coverage-guided inputs, this many seconds per parser, where BAKEOFF_BENCH_ATHERIS names a Python that has bakeoff, the
+packages of its tests, and atheris: python benchmarks/fuzz.py [FILES] --seconds 30
+With --total the cheapest parsers get the rest of that many seconds. 0 files, or 0 seconds, leave that part out.
+fuzzing/counts.json sums the coverage-guided inputs of all sessions; those of an earlier version of a parser do not
+count for the current one.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from common import Row, show
 FILES = 1000
 SECONDS = 30
 WANTED = 10_000_000
+FEWEST = 1000
 PYTHON = "BAKEOFF_BENCH_ATHERIS"
 HERE = Path(__file__).parent
 TESTS = HERE.parent / "tests" / "fuzz" / "test_readers.py"
@@ -35,8 +36,8 @@ def main() -> int:
     """Fuzz and print the rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", type=int, nargs="?", default=FILES)
-    parser.add_argument("--seconds", type=int, default=SECONDS, help="of each parser under atheris")
-    parser.add_argument("--total", type=int, default=0, help="seconds under atheris in all")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="per parser under atheris")
+    parser.add_argument("--total", type=int, default=0, help="seconds under atheris for all parsers together")
     asked = parser.parse_args()
     random = _random(asked.files) if asked.files else []
     guided = _guided(asked.seconds, asked.total) if asked.seconds else []
@@ -54,21 +55,21 @@ def _random(files: int) -> list[Row]:
     parsers = [
         case for case in cases if case.get("name", "").startswith(COUNTED) and case.find("skipped") is None
     ]
-    fallen = {
+    crashed = {
         _parser(case) for case in cases if case.find("failure") is not None or case.find("error") is not None
     }
-    for one in sorted(fallen):
-        print(f"fell over: {one}", file=sys.stderr)
+    for one in sorted(crashed):
+        print(f"crash: {one}", file=sys.stderr)
     spent, total = sum(float(case.get("time", 0)) for case in parsers), _given(map(_parser, parsers), files)
     return [
         Row(
-            f"parsers that fell over, {files:,} files of random edits each; of all",
-            len(fallen),
+            f"parsers that crashed, {files:,} files with random edits each; parsers",
+            len(crashed),
             len(parsers),
             "<= 0",
         ),
         Row(
-            "files of random edits a second, in the parsers; with pytest around them",
+            "files with random edits per second, in the parsers; with pytest around them",
             total / spent,
             total / seconds,
         ),
@@ -76,7 +77,7 @@ def _random(files: int) -> list[Row]:
 
 
 def _given(parsers: Iterable[str], files: int) -> int:
-    """How many files they were given together; one that starts a process for each gets fewer."""
+    """The files of all of them; a parser that starts a process for each file gets fewer."""
     sys.path.insert(0, str(TESTS.parent))
     from fuzzed import READERS
 
@@ -84,12 +85,12 @@ def _given(parsers: Iterable[str], files: int) -> int:
 
 
 def _parser(case: ET.Element) -> str:
-    """The parser of a test, which stands in brackets behind its name."""
+    """The parser of a test, in brackets after the name of the test."""
     return case.get("name", "").partition("[")[2].removesuffix("]")
 
 
 def _run(report: Path, files: int) -> None:
-    """pytest in a process of its own; it ends with 1 where a parser fell over, which the report tells."""
+    """pytest in a process of its own; it exits with 1 where a parser crashed, which the report shows."""
     command = [
         sys.executable,
         "-m",
@@ -109,28 +110,33 @@ def _run(report: Path, files: int) -> None:
 
 
 def _all_sessions() -> list[Row]:
-    """What the parsers of now were given over all sessions."""
+    """The inputs of the current parsers, over all sessions."""
     sys.path[:0] = [str(TESTS.parent), str(HERE / "fuzzing")]
     from counts import parser_version, total_of_versions
     from fuzzed import READERS
 
     versions = {kind: parser_version(reader) for kind, reader in READERS.items() if not reader.missing}
-    files, fallen = total_of_versions(versions)
+    inputs, crashed = total_of_versions(versions)
+    fewest = min(total_of_versions({kind: version})[0] for kind, version in versions.items())
     return [
         Row(
-            "parsers that fell over a file led by coverage, all sessions; of all",
-            fallen,
+            "parsers that crashed on a coverage-guided input, all sessions; parsers",
+            crashed,
             len(versions),
             "<= 0",
         ),
         Row(
-            "files led by coverage, all sessions, with bounds of 4 GB and 60 s; wanted", files, WANTED, ">= 1"
+            "coverage-guided inputs, all sessions, with bounds of 4 GB and 60 s; wanted",
+            inputs,
+            WANTED,
+            ">= 1",
         ),
+        Row("coverage-guided inputs of the parser with the fewest; wanted", fewest, FEWEST, ">= 1"),
     ]
 
 
 def _guided(seconds: int, total: int) -> list[Row]:
-    """Edits that libFuzzer chooses; nothing, and a line that says so, where no Python with atheris is named."""
+    """Inputs that libFuzzer chooses; no rows, and a note, where no Python with atheris is named."""
     python = os.environ.get(PYTHON, "")
     if not python:
         print(f"atheris: not installed (name a Python that has it and bakeoff in {PYTHON})")
@@ -140,25 +146,25 @@ def _guided(seconds: int, total: int) -> list[Row]:
     done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
     if done.returncode:
         raise SystemExit(f"{python} could not fuzz: {done.stderr[-500:]}")
-    for told in done.stderr.split("fell over: ")[1:]:
-        print(f"fell over: {told}", file=sys.stderr)
+    for found in done.stderr.split("crash: ")[1:]:
+        print(f"crash: {found}", file=sys.stderr)
     return _counted(
         [line.split("\t") for line in done.stdout.splitlines()], seconds, time.perf_counter() - begin
     )
 
 
 def _counted(turns: list[list[str]], seconds: int, took: float) -> list[Row]:
-    """The rows of this session from its turns: parser, files, exit code of its process."""
-    fallen = {kind for kind, _, code in turns if code != "0"}
-    files, parsers = sum(int(executed) for _, executed, _ in turns), {kind for kind, *_ in turns}
+    """The rows of this session from its turns: parser, inputs, exit code of its process."""
+    crashed = {kind for kind, _, code in turns if code != "0"}
+    inputs, parsers = sum(int(executed) for _, executed, _ in turns), {kind for kind, *_ in turns}
     return [
         Row(
-            f"parsers that fell over, {seconds} s each led by coverage; of all",
-            len(fallen),
+            f"parsers that crashed, {seconds} s of coverage-guided inputs each; parsers",
+            len(crashed),
             len(parsers),
             "<= 0",
         ),
-        Row("files led by coverage a second; all of them", files / took, files),
+        Row("coverage-guided inputs per second; all of them", inputs / took, inputs),
     ]
 
 

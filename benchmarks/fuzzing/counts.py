@@ -1,12 +1,13 @@
-"""How many files each parser was given over all sessions, by version: a changed parser begins at 0 again.
+"""Coverage-guided inputs of each parser, summed over all sessions by version: a changed parser starts again at 0.
 
-The version of a parser is the hash of the modules whose functions run when it reads its valid file, without comments
-and docstrings. Errors, the registry and protocols are shared by all and left out.
+The version of a parser is the hash of the modules whose functions run when it reads its valid file, without comments,
+docstrings and the wording of raised errors. Errors, the registry and protocols are shared by all and left out.
 """
 
 from __future__ import annotations
 
 import ast
+import fcntl
 import hashlib
 import inspect
 import json
@@ -14,6 +15,7 @@ import os
 import sys
 import tempfile
 import threading
+import traceback
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -28,14 +30,23 @@ Counts = dict[str, dict[str, dict[str, int]]]
 
 
 def read_counts() -> Counts:
-    """`files` and `falls` by parser and version."""
-    return json.loads(COUNTS.read_text()) if COUNTS.exists() else {"falls": {}, "files": {}}
+    """`inputs` and `crashes` by parser and version."""
+    return json.loads(COUNTS.read_text()) if COUNTS.exists() else {"crashes": {}, "inputs": {}}
 
 
-def add_count(kind: str, version: str, files: int, *, fell: bool) -> None:
-    """Add the files of one turn, and write the counts whole or not at all."""
+def add_count(kind: str, version: str, inputs: int, *, crashed: bool) -> None:
+    """Add the inputs of one turn, and write the counts whole or not at all."""
+    lock = os.open(COUNTS.parent, os.O_RDONLY)  # two sessions of fuzzing may end a turn at once
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _add(kind, version, inputs, crashed=crashed)
+    finally:
+        os.close(lock)
+
+
+def _add(kind: str, version: str, inputs: int, *, crashed: bool) -> None:
     counts = read_counts()
-    for what, number in (("files", files), ("falls", int(fell))):
+    for what, number in (("inputs", inputs), ("crashes", int(crashed))):
         versions = counts[what].setdefault(kind, {})
         versions[version] = versions.get(version, 0) + number
     whole = COUNTS.with_suffix(".new")
@@ -43,14 +54,19 @@ def add_count(kind: str, version: str, files: int, *, fell: bool) -> None:
     whole.replace(COUNTS)
 
 
+def inputs_of(kind: str, version: str) -> int:
+    """How many inputs this version of a parser had."""
+    return read_counts()["inputs"].get(kind, {}).get(version, 0)
+
+
 def total_of_versions(versions: dict[str, str]) -> tuple[int, int]:
-    """The files that parsers of these versions were given, and how many of the parsers fell over one."""
+    """The inputs of parsers of these versions, and how many of the parsers crashed."""
     counts = read_counts()
-    files, falls = (
+    inputs, crashes = (
         [counts[what].get(kind, {}).get(version, 0) for kind, version in versions.items()]
-        for what in ("files", "falls")
+        for what in ("inputs", "crashes")
     )
-    return sum(files), sum(number > 0 for number in falls)
+    return sum(inputs), sum(number > 0 for number in crashes)
 
 
 def parser_version(reader: Reader) -> str:
@@ -62,12 +78,16 @@ def parser_version(reader: Reader) -> str:
             with tempfile.TemporaryDirectory() as name:
                 os.write(send, _hash(_modules_of(reader, Path(name))).encode())
         finally:
+            if sys.exc_info()[0]:
+                traceback.print_exc()
             os._exit(0)
     os.close(send)
     with os.fdopen(receive) as answer:
         version = answer.read()
     os.waitpid(child, 0)
-    return version or "unknown"
+    if not version:
+        raise RuntimeError(f"the version of {reader.kind} could not be computed; the error is above")
+    return version
 
 
 def _modules_of(reader: Reader, folder: Path) -> list[Path]:
@@ -85,7 +105,7 @@ def _modules_of(reader: Reader, folder: Path) -> list[Path]:
         reader.feed(path, content)
     finally:
         sys.setprofile(None)
-    found = (Path(name) for name in seen)
+    found = (Path(name) for name in seen if name.endswith(".py"))  # templates run under their own names
     return sorted(path for path in found if path.is_relative_to(SOURCE) and path.name not in SHARED)
 
 
@@ -98,13 +118,24 @@ def _hash(modules: list[Path]) -> str:
 
 
 def _code(path: Path) -> str:
-    """A module without what does not run."""
+    """A module without what does not parse: docstrings, and the wording of the errors it raises."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
             node.body = [one for one in body if not _is_text(one)]  # type: ignore[attr-defined]
+        if isinstance(node, ast.Raise):
+            _drop_wording(node)
     return ast.dump(tree)
+
+
+def _drop_wording(raised: ast.Raise) -> None:
+    """Empty the literal texts of a raised error; the values in its message stay."""
+    for node in ast.walk(raised):
+        if isinstance(node, ast.JoinedStr):
+            node.values = [one for one in node.values if isinstance(one, ast.FormattedValue)]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
 
 
 def _is_text(node: ast.AST) -> bool:

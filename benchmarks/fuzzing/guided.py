@@ -1,9 +1,10 @@
-"""Every parser under libFuzzer: files that reach new code are kept and changed further (pip install atheris).
+"""Every parser under libFuzzer: inputs that reach new code are kept and changed further (pip install atheris).
 
-Run with: python benchmarks/fuzzing/guided.py SECONDS [--total SECONDS] [PARSER ...]
-Each parser gets that many seconds; with a total, the cheapest third gets the rest of it, in turns four times as long.
-A line for each turn: the parser, the files it was given, the exit code of its process; counts.json adds the files up.
-What a parser fell over is printed on standard error and kept, and the parser gets no further turn.
+Run with: python benchmarks/fuzzing/guided.py SECONDS [--least INPUTS] [--total SECONDS] [PARSER ...]
+Each parser gets that many seconds. With --least, a parser stops at that many inputs of its version, and one that has
+them already is left out. With --total, the cheapest third gets the rest of it, in turns four times as long.
+One line per turn: the parser, its inputs, the exit code of its process; counts.json sums the inputs.
+A crash is printed on standard error, its input is kept, and the parser gets no further turn.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import atheris
-from counts import add_count, parser_version
+from counts import add_count, inputs_of, parser_version
 
 if TYPE_CHECKING:
     from fuzzed import Reader
 
 TESTS = Path(__file__).parents[2] / "tests" / "fuzz"
 MORE_MEMORY = 4 << 30
-"""Bytes of addresses that a parser may take; a header that claims more than there is must not."""
+"""Address space that a parser may add: a header that claims more than the file holds must not."""
 HANGS_SECONDS = 60
 LONGER = 4
-"""Times the length of the first turn that a further one has: making the valid file is paid once."""
+"""Times the length of the first turn that a later one has: the valid file is made once per turn."""
 DONE = re.compile(r"stat::number_of_executed_units: (\d+)")
 EXCEPTION = "Uncaught Python exception"
 
@@ -42,10 +43,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("seconds", type=int)
     parser.add_argument("--total", type=int, default=0)
+    parser.add_argument("--least", type=int, default=0)
     parser.add_argument("parsers", nargs="*")
     asked = parser.parse_intermixed_args()
     sys.path.insert(0, str(TESTS))
     with atheris.instrument_imports(include=["bakeoff"]):
+        from forked import fork_limited_processes
         from fuzzed import READERS
     wanted = [READERS[kind] for kind in asked.parsers or READERS]
     for reader in wanted:
@@ -53,14 +56,18 @@ def main() -> None:
             print(f"{reader.kind} needs {reader.missing}", file=sys.stderr)
     kept = Path(tempfile.mkdtemp(prefix="bakeoff-guided-"))
     given: dict[str, int] = {}
-    present = [one for one in wanted if not one.missing]
     version = cache(parser_version)
+    present = [one for one in wanted if not one.missing]
+    if asked.least:
+        present = [one for one in present if inputs_of(one.kind, version(one)) < asked.least]
+    fork_limited_processes()
     for reader in _turns(present, given, time.monotonic() + asked.total):
         folder = kept / re.sub(r"\W+", "-", reader.kind)
         again = LONGER if reader.kind in given else 1
-        executed, code = _watched(reader, folder, again * asked.seconds)
+        runs = asked.least - inputs_of(reader.kind, version(reader)) if asked.least and again == 1 else -1
+        executed, code = _watched(reader, folder, again * asked.seconds, runs)
         given[reader.kind] = -1 if code else executed // again
-        add_count(reader.kind, version(reader), executed, fell=bool(code))
+        add_count(reader.kind, version(reader), executed, crashed=bool(code))
         print(reader.kind, executed, code, sep="\t", flush=True)
     for reader in present:
         if given.get(reader.kind, 0) >= 0:
@@ -70,50 +77,49 @@ def main() -> None:
 
 
 def _turns(readers: list[Reader], given: dict[str, int], end: float) -> Iterator[Reader]:
-    """Every parser once, then the cheapest third in turn until the end; `given` holds the files of the last turn."""
+    """Every parser once, then the cheapest third in turn until the end; `given` holds the inputs of the last turn."""
     yield from readers
     while time.monotonic() < end:
         cheapest = sorted(readers, key=lambda one: -given[one.kind])[: max(1, len(readers) // 3)]
         for reader in (one for one in cheapest if given[one.kind] >= 0):
             if time.monotonic() < end:
                 yield reader
-        if all(files < 0 for files in given.values()):
+        if all(inputs < 0 for inputs in given.values()):
             return
 
 
-def _watched(reader: Reader, folder: Path, seconds: int) -> tuple[int, int]:
-    """The files that a parser was given, and how its process ended: imported once here, fuzzed in a fork."""
+def _watched(reader: Reader, folder: Path, seconds: int, runs: int) -> tuple[int, int]:
+    """The inputs of a parser and the exit code of its process: imported once here, fuzzed in a fork."""
     folder.mkdir(exist_ok=True)
     log = folder / "log.txt"
     child = os.fork()
     if not child:
-        _fuzz(reader, folder, log, seconds)
+        _fuzz(reader, folder, log, (seconds, runs))
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     told = log.read_text(encoding="utf-8", errors="replace")
     if code:
         at = max(told.find(EXCEPTION), 0)
-        print(f"fell over: {reader.kind}, {folder}\n{told[at : at + 3000]}", file=sys.stderr, flush=True)
+        print(f"crash: {reader.kind}, {folder}\n{told[at : at + 3000]}", file=sys.stderr, flush=True)
     counted = DONE.search(told)
     return int(counted[1]) if counted else 0, code
 
 
-def _fuzz(reader: Reader, folder: Path, log: Path, seconds: int) -> None:
+def _fuzz(reader: Reader, folder: Path, log: Path, most: tuple[int, int]) -> None:
     """Never returns: libFuzzer ends the process."""
     with log.open("wb") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    tempfile.tempdir = str(
-        folder
-    )  # what is made to be read goes with it: this process never ends in the usual way
+    tempfile.tempdir = str(folder)  # libFuzzer ends this process, so nothing else removes its temporary files
     seeds, path, content = folder / "seeds", reader.place(folder / "work"), reader.content()
-    seeds.mkdir(exist_ok=True)  # of an earlier turn: what it found is changed further
+    seeds.mkdir(exist_ok=True)  # an earlier turn's finds are changed further
     (seeds / "valid").write_bytes(content)
-    with atheris.instrument_imports(include=["bakeoff"]):  # what is imported where it is used
+    with atheris.instrument_imports(include=["bakeoff"]):  # modules that are imported where they are used
         reader.feed(path, content)
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + MORE_MEMORY, resource.RLIM_INFINITY))
     flags = [
-        f"-max_total_time={seconds}",
+        f"-max_total_time={most[0]}",
+        f"-runs={most[1]}",
         f"-timeout={HANGS_SECONDS}",
         f"-max_len={max(4096, 2 * len(content))}",
         "-rss_limit_mb=4096",

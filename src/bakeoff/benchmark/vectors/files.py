@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
@@ -11,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bakeoff.corpus.limited_process import LimitedProcess, ProcessEndedError
 from bakeoff.errors import DataError, MissingExtraError
 from bakeoff.storage.parquet_io import most_bytes, probe_parquet, read_parquet
 
@@ -33,12 +32,6 @@ SMALL_FILE = 16 * 2**20
 _NO_ARRAY = (ValueError, TypeError, EOFError, OSError, SyntaxError, TokenError, OverflowError)
 """What NumPy raises on a file that holds no array of numbers."""
 ATTRIBUTE_SECONDS = 120.0
-_SAY_DISTANCE = """
-import sys, h5py
-with h5py.File(sys.argv[1], "r") as file:
-    said = file.attrs["distance"]
-sys.stdout.buffer.write(said if isinstance(said, bytes) else str(said).encode("utf-8", "replace"))
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,16 +160,14 @@ def _distance(path: Path, file: Any) -> Any:
         return ""
     if not file.attrs.get_id("distance").dtype.hasobject:
         return file.attrs["distance"]
-    command = [sys.executable, "-c", _SAY_DISTANCE, str(path)]
-    try:
-        done = subprocess.run(  # noqa: S603 - this Python, with the words above
-            command, capture_output=True, timeout=ATTRIBUTE_SECONDS, check=True
-        )
-    except subprocess.SubprocessError as exc:
-        raise DataError(
-            f"{path.name}: its attribute 'distance' cannot be read: the file is damaged. Fetch it again."
-        ) from exc
-    return done.stdout.decode("utf-8", "replace")
+    with LimitedProcess("bakeoff.benchmark.vectors.hdf5_text") as process:
+        try:
+            answer = process.ask((str(path), ATTRIBUTE_SECONDS), ATTRIBUTE_SECONDS)
+        except ProcessEndedError as exc:
+            raise DataError(
+                f"{path.name}: its attribute 'distance' cannot be read: the file is damaged. Fetch it again."
+            ) from exc
+    return answer
 
 
 def _hdf5_metric(path: Path, said: object) -> str:
