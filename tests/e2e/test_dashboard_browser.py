@@ -203,7 +203,7 @@ def test_load_resources_and_growth_are_the_reports_figures(page: Any) -> None:
     for words in ("Under load", "Resources", "Growth with size"):
         page.get_by_role("heading", name=words).wait_for(timeout=WAIT)
     told(page, "of questions within")
-    told(page, "holds most memory")
+    told(page, "uses the most memory")
     told(page, "grows as rows^")
     drawn(page, 11)  # three under load, three of resources, five of growth
     page.get_by_text("Numbers").first.click()

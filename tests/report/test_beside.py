@@ -121,10 +121,10 @@ def test_resources_are_the_stored_ones_and_what_is_unseen_is_said(
     assert processor.grid.rows[0] == (system, phase, used[0], say.ABSENT, used[1], say.ABSENT)
     assert len(memory.grid.rows) == 2 * 3 and any("no server process" in note for note in memory.notes)
     assert isinstance(memory.plot, BarChart) and memory.plot.groups[0].bars[0].parts == (350.0, None)
-    assert "No server was seen" in memory.caption
+    assert "No server process" in memory.caption
     sizes = dict(zip(*(result.systems[name].to_pylist() for name in ("system", "index_bytes")), strict=True))
     assert dict(size.grid.rows) == {name: say.size(value) for name, value in sizes.items()}
-    assert processor.finding.endswith(" uses the processor most: 90\u00a0% (opening)")
+    assert processor.finding.endswith(" uses the most CPU: 90\u00a0% (opening)")
 
 
 def test_a_server_that_is_seen_stands_beside_the_client(make_run: Make, make_load: MakeLoad) -> None:
@@ -139,7 +139,7 @@ def test_without_a_load_the_way_to_see_memory_is_told(make_run: Make) -> None:
     section = sections(make_run(systems=2))["resources"]
     assert [chart.name for chart in section.charts] == ["index_size"]
     assert section.notes == (
-        "Processor and memory are seen while the run is under load: bakeoff load made-up-run",
+        "CPU and memory are measured under load: bakeoff load made-up-run",
     )
 
 

@@ -58,6 +58,6 @@ def test_the_page_says_what_the_terminal_says(make_run: Callable[..., Result]) -
     pq.write_table(kept, path)
     changed = open_run(run.path)
     (note,) = sanity_notes(changed, read_grid(changed))
-    assert "R@20(document) counts fewer than 20 documents on 1 of 45 queries" in note and "1 more" in note
+    assert "20 documents that R@20(document) counts" in note and "1 of 45" in note and "1 more" in note
     assert note in write_markdown(changed).read_text(encoding="utf-8").replace("\\", "")
     assert note in unescape(write_html(changed).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The commands and their groups. Each command calls the library; heavy imports are inside functions."""
+"""The commands and their groups. Commands call the library; heavy imports are inside functions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
 
 
 class _Commands(TyperGroup):
-    """All commands, listed by group; --json is known before anything can fail."""
+    """All commands, listed by group; reads --json before anything can fail."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature of the base class
         """Write each group as a section; all descriptions start in the same column."""

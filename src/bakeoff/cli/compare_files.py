@@ -26,7 +26,7 @@ def compare_files(
     as_json: bool,
     out: Path | None = None,
 ) -> None:
-    """Compare the systems of some files and print means, pairs and the verdict; `out` gets a run's folder of them."""
+    """Compare the systems in some files and print means, pairs and the verdict; `out` receives them as a run folder."""
     from bakeoff.runs.score_files import compare_scores
 
     outcome = compare_scores(

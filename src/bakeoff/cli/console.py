@@ -27,7 +27,9 @@ STOPPED = 130
 _LABEL = re.compile(r".{1,10}? {2,}")
 NO_ARGUMENTS = "NoArgsIsHelpError"
 """What typer raises for a command without arguments: its message is the help."""
-_Mistyped: Any = typer.BadParameter.__mro__[2]  # ClickException: of click, or of typer's own copy of it
+_Mistyped: Any = typer.BadParameter.__mro__[
+    2
+]  # ClickException comes from click or from typer's own copy of it
 
 
 class _Terminal(Console):
@@ -57,7 +59,7 @@ def configure(*, debug: bool, home: Path | None) -> None:
     handler.setFormatter(VisibleFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[handler])
     logging.captureWarnings(True)  # a client's warning may quote text from a server
-    # what libraries say to their programmers, here and in processes of ours, is shown with --debug only
+    # library warnings, here and in worker processes, are shown only with --debug
     logging.getLogger("py.warnings").setLevel(logging.DEBUG if debug else logging.ERROR)
     if not debug:
         os.environ.setdefault("PYTHONWARNINGS", "ignore")
@@ -104,7 +106,7 @@ def run_guarded(command: Callable[[], Any]) -> int:
     except Exception as exc:  # noqa: BLE001 - last resort: a bug is reported in one line, without a traceback
         text = f"{type(exc).__name__}: {exc}. This is a bug in bakeoff; --debug shows where."
         return _report_failure((text,), 1, type(exc).__name__)
-    if code == STOPPED:  # typer returns it after an interrupt
+    if code == STOPPED:  # typer's exit code after an interrupt
         return _report_interrupt()
     return code if isinstance(code, int) else 0
 

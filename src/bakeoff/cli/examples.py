@@ -1,4 +1,4 @@
-"""bakeoff examples: the bundled examples, and the one that compares stores on vectors."""
+"""bakeoff examples: the bundled examples, including the one that compares stores on vectors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def examples(
 
 
 def fetch_weights(names: tuple[str, ...], quiet: bool) -> None:
-    """Pull the weights of an example that are not here."""
+    """Download the weights that an example needs and this machine lacks."""
     from bakeoff.cli import console
     from bakeoff.storage.catalogue import find_entry
     from bakeoff.storage.pull import pull
@@ -49,7 +49,7 @@ def fetch_weights(names: tuple[str, ...], quiet: bool) -> None:
 
 
 def compare_stores(vectors: ExampleVectors, out: Path | None, as_json: bool) -> int:
-    """Compare the stores of an example of vectors; the exit code is 1 if one failed."""
+    """Compare stores on an example's vectors; the exit code is 1 if one failed."""
     from bakeoff.cli.ann import ann
 
     try:

@@ -41,22 +41,24 @@ def init(
     endpoint: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="The search you have now: asked once, its answer becomes a retriever."
+            metavar="URL", help="URL of your current search: asked once, then added as a retriever."
         ),
     ] = None,
     body: Annotated[
         str | None,
-        typer.Option(metavar="JSON", help="What --endpoint takes, with {query} and {k}. [default: a guess]"),
+        typer.Option(
+            metavar="JSON", help="Request body for --endpoint, with {query} and {k}. [default: guessed]"
+        ),
     ] = None,
     question: Annotated[
-        str | None, typer.Option(help="What --endpoint is asked. [default: the title of a document]")
+        str | None, typer.Option(help="Question to send to --endpoint. [default: the title of a document]")
     ] = None,
 ) -> None:
     """Write an experiment for your folder or table."""
     if endpoint is None and (body or question):
         from bakeoff.errors import SettingError
 
-        raise SettingError("--body and --question are for --endpoint URL. Give the address too.")
+        raise SettingError("--body and --question apply only with --endpoint URL. Add the URL.")
     experiment = _init(documents, questions, into, force=force)
     if endpoint is not None:
         _add_endpoint(experiment, endpoint, body, question)
@@ -71,7 +73,7 @@ def _init(documents: Path, questions: Path | None, into: Path, *, force: bool) -
     if _is_table(documents):
         return _init_table(documents, questions, into, force=force)
     if questions is not None:
-        raise SettingError(f"{documents} is a folder; a table of questions goes with a table of documents.")
+        raise SettingError(f"{documents} is a folder; a table of questions needs a table of documents.")
     summary = scaffold.inspect_folder(documents)
     experiment, queries = scaffold.write_experiment(summary, into, force=force)
     kinds = ", ".join(f"{count} {kind}" for kind, count in summary.kinds.most_common())

@@ -27,7 +27,7 @@ ModelsFile = Annotated[
     Path | None,
     typer.Option(
         "--models",
-        help="The run's models.toml if it is not found near the run, or the experiment's.",
+        help="The models.toml of the run or experiment, if it is not found near it.",
     ),
 ]
 Stores = Annotated[

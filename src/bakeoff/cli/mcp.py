@@ -40,7 +40,7 @@ def mcp(
 
 
 def build_server(folder: Path) -> MCPServer:
-    """The server over the runs of one folder; nothing outside it is read by name."""
+    """A server for the runs in one folder; names never lead outside it."""
     from bakeoff import __version__
     from bakeoff.errors import DataError, MissingExtraError
 
@@ -58,7 +58,7 @@ def build_server(folder: Path) -> MCPServer:
 
 
 def _with_reasons(tool: Callable[P, T]) -> Callable[P, T]:
-    """The tool with errors that the assistant can read: the server keeps the text of any other to itself."""
+    """Wrap a tool so that the assistant sees our error messages; the server hides the text of all others."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     from bakeoff.errors import BakeoffError
@@ -74,7 +74,7 @@ def _with_reasons(tool: Callable[P, T]) -> Callable[P, T]:
 
 
 class RunTools:
-    """What an assistant may ask about the runs of a folder."""
+    """The questions an assistant can ask about the runs in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
@@ -128,7 +128,7 @@ class RunTools:
         return bakeoff.open_run(self._path(run))
 
     def _path(self, run: str) -> Path:
-        """The folder of a run by its name; a name that is not in the list leads nowhere."""
+        """The folder of a run by its name; SettingError if the name is not in the list."""
         from bakeoff.errors import DataError
 
         names = self._names()
@@ -137,13 +137,13 @@ class RunTools:
         return self._folder / run
 
     def _names(self) -> list[str]:
-        """The runs whose folders are in this folder; links out of it are left out."""
+        """The runs in this folder; links that lead out of it are ignored."""
         found = [path.parent for path in sorted(self._folder.glob("*/run.json"))]
         return [one.name for one in found if one.resolve().parent == self._folder]
 
 
 def _record_row(folder: Path) -> Json:
-    """What a run is about, or why its record cannot be read."""
+    """A run's summary, or why its record cannot be read."""
     from bakeoff.errors import BakeoffError
     from bakeoff.runs.folder import read_record
 

@@ -1,4 +1,4 @@
-"""bakeoff models: list models, say what is known about one, download their weights."""
+"""bakeoff models: list models, describe one, download weights."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def info(
     name: Annotated[str, typer.Argument(help="A model of `bakeoff models list`.")],
     as_json: Json = False,
 ) -> None:
-    """Show what is known of a model and where its weights are."""
+    """Describe a model and show where its weights are."""
     from bakeoff.cli import console
     from bakeoff.storage import catalogue, weights
 
@@ -187,7 +187,7 @@ def bench(
 
 
 def _speed_sample(experiment: Path | None) -> SpeedSample:
-    """Texts of the corpus at hand: every n-th chunk of the experiment's first chunker."""
+    """Sample texts: every n-th chunk of the experiment's first chunker."""
     from bakeoff.benchmark.model_speed import TEXTS, SpeedSample, typical_texts
     from bakeoff.runs.checks.checking import first_chunks
 
@@ -221,7 +221,7 @@ def _duration(seconds: float) -> str:
 
 
 def _facts(entry: CatalogueEntry, folder: Path | None) -> list[tuple[str, str]]:
-    """What `models info` prints; what is not known is left out."""
+    """The rows that `models info` prints; unknown values are left out."""
     named = {
         "model": entry.model,
         "in an experiment": f"{entry.kind}: [{entry.name}]",
@@ -286,7 +286,7 @@ def _languages(codes: tuple[str, ...]) -> str:
 
 
 def rows() -> list[JsonObject]:
-    """One row per embedder that runs models of the user's or of a server."""
+    """One row per embedder that runs the user's own models or those of a server."""
     from bakeoff import registry
     from bakeoff.storage import catalogue
 

@@ -133,7 +133,7 @@ def _print_paths(paths: Sequence[Path]) -> None:
 
 
 def _brief_formats(text: str) -> list[str]:
-    """The formats of the one page: those asked for, or all that can be written here."""
+    """The formats of the one-page brief: those requested, or all that this machine can write."""
     from bakeoff.errors import SettingError
     from bakeoff.report.render.brief import FORMATS as PAGES
     from bakeoff.report.render.brief import usual_formats
@@ -312,7 +312,7 @@ def diff(
 
 
 def _print_two_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool, as_json: bool) -> None:
-    """What each system that both runs measured gained or lost."""
+    """What each system measured in both runs gained or lost."""
     from dataclasses import asdict
 
     from bakeoff.cli import console

@@ -1,4 +1,4 @@
-"""bakeoff demo, run, status: the main job."""
+"""bakeoff demo, run, status."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _run(
 
 
 def _print_depths(result: Result) -> None:
-    """Print what the repeated configurations show about speed, if the run has any."""
+    """Print what repeated configurations show about speed, if the run has any."""
     from bakeoff.cli.views.summary import print_field
 
     if "configurations" in result.record.tables:

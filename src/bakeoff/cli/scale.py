@@ -265,7 +265,7 @@ def _show(outcome: ScaleOutcome) -> None:
     console.print_line(
         f"{data.name}: up to {outcome.options.sizes[-1]:,} of {len(data.base):,} vectors of {data.dims} dimensions by "
         f"{data.metric.value}, {count(len(data.queries), 'query', 'queries')}, {count(outcome.options.runs, 'run')}, "
-        "each in its own process"
+        "each in a separate process"
     )
     print_tables(
         {

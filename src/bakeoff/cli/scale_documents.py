@@ -78,7 +78,7 @@ def _show(outcome: DocumentScaleOutcome) -> None:
     console.print_line(
         f"{outcome.plan.name}: up to {options.sizes[-1]:,} of {count(outcome.documents, 'document')}, "
         f"{count(outcome.queries, 'query', 'queries')}, {count(options.runs, 'run')}, "
-        "each from an empty cache in its own processes"
+        "each from an empty cache in separate processes"
     )
     print_tables(
         {

@@ -50,7 +50,7 @@ def _print_recommendation(path: Path, record: RunRecord, review: Path | None) ->
 
 
 def _open_reviewed(path: Path, review: Path | None) -> Result:
-    """A finished run by people's judgments where there are any."""
+    """A finished run, scored by human judgments where there are any."""
     from bakeoff.review.reviewed_run import with_people
 
     return with_people(open_run(path).with_review_folder(review))
@@ -87,7 +87,7 @@ def _reviews(folders: Sequence[Path]) -> dict[str, Path]:
 
 
 def _review(path: Path, record: RunRecord, given: Mapping[str, Path]) -> dict[str, int] | None:
-    """Progress of a finished run's review: passages, decided passages and completely judged questions."""
+    """Progress of a finished run's review: passages, decided passages and fully judged questions."""
     if record.status not in ("done", "partial"):
         return None
     from bakeoff.review.outcomes import OutcomeState
@@ -186,7 +186,7 @@ def _status_row(path: Path, record: RunRecord) -> list[str]:
 
 
 def _state(path: Path, record: RunRecord) -> str:
-    """The state of a run; one whose process is gone does not run any more."""
+    """The state of a run; a run whose process is gone counts as interrupted."""
     now = read_progress(path) if record.status == "running" else None
     return "stopped" if now is not None and not process_is_alive(now) else record.status
 

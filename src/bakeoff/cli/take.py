@@ -1,4 +1,4 @@
-"""bakeoff take, ask: use what a run measured."""
+"""bakeoff take, ask: use a measured system."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def take(
     test: Annotated[bool, typer.Option("--test/--no-test", help="Replay the run's questions.")] = True,
     as_json: Json = False,
 ) -> int:
-    """Write a measured system as a project of its own.
+    """Write a measured system as a standalone project.
 
     The project has the settings, pinned versions, scripts, and a self-test that replays the run's rankings.
     """
@@ -81,7 +81,7 @@ def take(
 
 
 def _replay(taken: TakenSystem, out: Path) -> tuple[ReplayReport, str]:
-    """The self-test of a project, through its framework where that is installed, and a note where it is not."""
+    """Run a project's self-test, through its framework if that is installed; the note explains if it is not."""
     from bakeoff.report.exports.project import SETTINGS, Framework, search_through
     from bakeoff.runs.live.live_system import open_system, tuned_weight
     from bakeoff.runs.live.replay import self_test
@@ -95,7 +95,7 @@ def _replay(taken: TakenSystem, out: Path) -> tuple[ReplayReport, str]:
         except ImportError:
             missing = f" {taken.framework.package} is not installed here: run selftest.py where it is."
             return self_test(out, live), missing
-        return self_test(out, live, find), f" They were asked through {taken.framework}."
+        return self_test(out, live, find), f" The questions went through {taken.framework}."
 
 
 def _print_taken(
@@ -176,12 +176,12 @@ def _print_answer(label: str, found: list[FoundPassage], question: str) -> None:
 
 
 def _words(question: str) -> list[str]:
-    """The words worth highlighting: those of four letters or more."""
+    """The words to highlight: those of four letters or more."""
     return [word for word in re.findall(r"\w+", question) if len(word) > 3]
 
 
 def _excerpt(text: str, question: str) -> str:
-    """The part of a passage with its first word of the question, in one line."""
+    """The part of a passage around the question's first word, on one line."""
     line = " ".join(text.split())
     places = [at for word in _words(question) if (at := line.lower().find(word.lower())) >= 0]
     begin = max(0, min(places, default=0) - SHOWN_CHARACTERS // 3)

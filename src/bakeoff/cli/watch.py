@@ -1,4 +1,4 @@
-"""bakeoff watch: a scheduled look at a baseline."""
+"""bakeoff watch: measure a baseline again, on a schedule."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def watch(
     ] = None,
     questions: Annotated[
         Path | None,
-        typer.Option("--questions", help="Questions that users asked since: one per line, or a query file."),
+        typer.Option("--questions", help="Recent questions from users: one per line, or a query file."),
     ] = None,
     margin: Annotated[
         float, typer.Option("--margin", help="The largest loss of the measure that passes.")
@@ -40,7 +40,9 @@ def watch(
     overlap: Annotated[
         float, typer.Option("--overlap", min=0, max=1, help="The smallest share of unchanged first results.")
     ] = 0.9,
-    slower: Annotated[float, typer.Option("--slower", min=1, help="How many times slower passes.")] = 1.5,
+    slower: Annotated[
+        float, typer.Option("--slower", min=1, help="The largest slowdown that passes, as a factor.")
+    ] = 1.5,
     renamed: Renamed = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 for warnings too.")] = False,
     summary: Annotated[Path | None, typer.Option("--summary", help="Write a Markdown summary here.")] = None,

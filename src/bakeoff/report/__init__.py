@@ -1,1 +1,1 @@
-"""A run's stored rows as tables, figures, one HTML file and one Markdown file."""
+"""Reports: a run's stored rows as tables, figures, HTML and Markdown."""

@@ -1,4 +1,4 @@
-"""A result → everything a report shows, as frozen rows: HTML, Markdown, exports and a dashboard read only this."""
+"""A result → everything a report shows, as frozen rows that HTML, Markdown, exports and the dashboard render."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_GROUPS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All tables of a report; without data a table is empty or None and is left out."""
+    """All tables of a report; a table without data is empty or None and is left out."""
 
     headline: Headline
     systems: SystemsTable
@@ -63,17 +63,17 @@ class Report:
     extras: tuple[ReportSection, ...] = ()
     review: ReportSection | None = None
     decision: tuple[str, ...] = ()
-    """What to use by the preset's own rule, where it has one."""
+    """The preset's own decision, if it has a rule for one."""
 
 
 def charts(report: Report) -> tuple[Chart, ...]:
-    """Every figure that is plain values, in the order of the report."""
+    """The charts, in the order of the report."""
     own = (chart for chart in (report.curves, report.ingestion) if chart is not None)
     return (*own, *(chart for section in report.extras for chart in section.charts))
 
 
 def build_report(result: Result) -> Report:
-    """Every table of a run's report, from its stored rows only."""
+    """Build every table of a run's report from its stored rows."""
     grid = read_grid(result)
     comparison, verdict = _compare_and_decide(result)
     notes = measure_notes(result, grid)
@@ -115,14 +115,14 @@ def build_report(result: Result) -> Report:
 
 
 def _compare_and_decide(result: Result) -> tuple[Comparison | None, Verdict | None]:
-    """The comparison and the verdict; neither where no system finished or all pairs are too many."""
+    """The comparison and the verdict; neither if no system finished or there are too many pairs."""
     if not result.done or not compares_all(result):
         return None, None
     return result.comparison, result.verdict
 
 
 def _breakdowns(result: Result, grid: ScoreGrid, systems: SystemsTable) -> tuple[Breakdown, ...]:
-    """Every measure by every label that puts the queries into groups."""
+    """Every measure by every label that groups the queries."""
     shown = tuple(row.system for row in systems.rows)
     measures = {note.key: note.label for note in systems.measures}
     incomplete = {name: result.incomplete(name) for name in measures}
@@ -133,7 +133,7 @@ def _breakdowns(result: Result, grid: ScoreGrid, systems: SystemsTable) -> tuple
 
 
 def _of_preset(result: Result, grid: ScoreGrid, shown: tuple[str, ...]) -> Iterator[ReportSection]:
-    """What a preset and its query file ask for: key measures by category, and minimums."""
+    """The sections a preset asks for: key measures by category, and minimums."""
     for make in (key_section, minimums_section):
         found = make(result, grid, shown) if shown else None
         if found is not None:
@@ -141,7 +141,7 @@ def _of_preset(result: Result, grid: ScoreGrid, shown: tuple[str, ...]) -> Itera
 
 
 def _grouping_tags(grid: ScoreGrid) -> list[str]:
-    """Tags that put the queries into a few groups; one that is nearly each query's own, or a minimum, does not."""
+    """Tags that form a few groups; tags that are unique to most queries, and minimums, are left out."""
     names = dict.fromkeys(
         name for query in grid.queries for name in query.tags if name not in (*ACCURACY, *DOCUMENTS)
     )

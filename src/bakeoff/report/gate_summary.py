@@ -7,12 +7,12 @@ from bakeoff.runs.gate import GateResult, SystemCheck
 
 
 def sentence(gate: GateResult) -> str:
-    """What was shown, in one line."""
+    """The outcome in one line."""
     bad = [one for one in gate.systems if not one.passed]
     count = len(gate.systems)
     what = f"{gate.measure} of {count} system{'s' if count != 1 else ''}"
     if not bad:
-        return f"Passed: {what} lost at most {gate.rules.margin:g} (95 % one-sided)."
+        return f"Passed: {what} lost at most {gate.rules.margin:g} (95 %, one-sided)."
     return f"Not passed: {len(bad)} of {count}. " + " ".join(reason(one, gate) for one in bad[:3])
 
 
@@ -20,17 +20,17 @@ def reason(check: SystemCheck, gate: GateResult) -> str:
     """Why a system did not pass."""
     regressed = [one for one in check.categories if one.regressed]
     if check.verdict == "no worse" and regressed:
-        told = ", ".join(f"{one.category} {_points(one.difference)}" for one in regressed)
-        return f"{check.system} lost in {told}."
+        losses = ", ".join(f"{one.category} {_points(one.difference)}" for one in regressed)
+        return f"{check.system} lost in {losses}."
     if check.verdict == "worse":
         return (
             f"{check.system} lost {_points(check.gain)} {_interval(check)}: more than {gate.rules.margin:g}."
         )
-    if check.verdict == "can't be told":
-        needed = f"; about {check.needed} would" if check.needed and check.needed > check.n else ""
+    if check.verdict == "inconclusive":
+        needed = f"; about {check.needed} can" if check.needed and check.needed > check.n else ""
         return (
-            f"{check.system} changed by {_points(check.gain)} {_interval(check)}: {check.n} questions do not show that "
-            f"it lost less than {gate.rules.margin:g}{needed}."
+            f"Inconclusive: {check.system} changed by {_points(check.gain)} {_interval(check)}; "
+            f"{check.n} questions can't rule out a loss of {gate.rules.margin:g}{needed}."
         )
     return f"{check.system}: {check.verdict}."
 
@@ -54,7 +54,7 @@ def summary(gate: GateResult) -> str:
 
 
 def table(gate: GateResult) -> tuple[list[str], list[list[str]]]:
-    """Headers and rows, one a system."""
+    """Headers and rows, one per system."""
     headers = ["system", "before", "after", "change", "90 % interval", "questions", ""]
     return headers, [_cells(one) for one in gate.systems]
 

@@ -1,4 +1,4 @@
-"""Runs over time: what each measured, what led and whether that changed; systems of several runs as one table."""
+"""Runs over time: what each measured, which system led and what changed; systems of several runs in one table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHORT = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """One run; `change` is against the run before, on the queries they share."""
+    """One run; `change` compares it with the previous run on the queries they share."""
 
     run: str
     started: str
@@ -32,17 +32,17 @@ class HistoryEntry:
     told_apart: bool
     note: str
     truth: str = ""
-    """Whose judgments the mean follows: `reviewed` or `rules`; the change uses what both runs have."""
+    """Whose judgments the mean uses: `reviewed` or `rules`; the change uses what both runs have."""
 
 
 def list_runs(
     folder: Path, measure: str | None = None, system: str | None = None, truth: Truth = "reviewed"
 ) -> list[HistoryEntry]:
-    """The runs in a folder, oldest first; a run that can't be read is an entry with its reason."""
+    """The runs in a folder, oldest first; an unreadable run is an entry with its reason."""
     paths = sorted((path.parent for path in folder.glob("*/run.json")), key=_start_key)
     if not paths:
         raise ComparisonError(
-            f"{folder} holds no run. Give the folder that holds runs, or run one: bakeoff run"
+            f"{folder} contains no runs. Give the folder that holds runs, or start one: bakeoff run"
         )
     entries: list[tuple[HistoryEntry, Result | None]] = []
     for path in paths:
@@ -52,19 +52,19 @@ def list_runs(
 
 
 def table(entries: list[HistoryEntry]) -> tuple[list[str], list[list[str]]]:
-    """Headers and rows for the terminal, one a run; a reason too long for a cell becomes a footnote."""
+    """Headers and rows for the terminal, one per run; a reason too long for a cell becomes a footnote."""
     headers = ["run", "started", "status", "truth", "system", "mean", "since", ""]
     told = {note: f"see [{number}]" for number, note in enumerate(footnotes(entries), start=1)}
     return headers, [_cells(entry, told) for entry in entries]
 
 
 def footnotes(entries: list[HistoryEntry]) -> list[str]:
-    """The reasons that do not fit into a cell, once each, in the order of the runs."""
+    """The reasons too long for a cell, once each, in the order of the runs."""
     return list(dict.fromkeys(entry.note for entry in entries if len(entry.note) > SHORT))
 
 
 def _start_key(path: Path) -> tuple[str, str]:
-    """When a run began, then its name; one that can't be read comes first."""
+    """Sort key: start time, then name; unreadable runs come first."""
     try:
         return read_record(path).started, path.name
     except UserError:
@@ -81,7 +81,7 @@ def _read(
     try:
         result = open_reviewed(path, truth=truth)
         if not result.done:
-            return _unread(path, result.record.status, result.record.started, "no system is done"), None
+            return _unread(path, result.record.status, result.record.started, "no system finished"), None
         return _entry(result, measure, system, before), result
     except UserError as exc:
         return _unread(path, "unreadable", "", str(exc)), None
@@ -113,7 +113,7 @@ def _entry(
 def _change(
     result: Result, measure: str, system: str | None, before: tuple[HistoryEntry, Result | None] | None
 ) -> tuple[float | None, bool, str]:
-    """The paired difference of a system to the run before, whether it is separated, and what prevents a test."""
+    """A system's paired difference from the previous run, whether it is significant, and what prevents a test."""
     if before is None or before[1] is None or system is None:
         return None, False, ""
     earlier = before[1]
@@ -163,18 +163,18 @@ NOTE = "Scores are paired by question. Compare latencies and speeds within one r
 
 
 def runs_section(found: RunsComparison, truth: str) -> ReportSection:
-    """The section of a report; `truth` is whose judgments the runs were compared by."""
+    """The section of a report; `truth` is whose judgments were used."""
     grid = runs_grid(found)
     best = found.comparison.best
     runs = len({one.run for one in found.systems})
     finding = (
-        f"{best} has the best mean of the systems of {runs} runs" if best else "The runs share no question"
+        f"{best} has the best mean of all systems in {runs} runs" if best else "The runs share no question"
     )
     return ReportSection("runs", "Runs of different days", f"{finding}.", (grid,), (truth, NOTE))
 
 
 def runs_grid(found: RunsComparison) -> TextTable:
-    """One row for each system."""
+    """One row per system."""
     headings = (
         "system", "run", "date", found.comparison.measure, "difference", "interval", "better / worse / equal",
         "Holm p",

@@ -244,10 +244,10 @@ def _signed_bounds(pair: PairComparison, sign: int) -> tuple[float | None, float
 
 def _verdict(pair: PairComparison, low: float | None, high: float | None, margin: float) -> str:
     if pair.n == 0 or low is None or high is None:
-        return "no common queries" if pair.n == 0 else "can't be told"
+        return "no common queries" if pair.n == 0 else "inconclusive"
     if low > -margin:
         return "no worse"
-    return "worse" if high < -margin else "can't be told"
+    return "worse" if high < -margin else "inconclusive"
 
 
 def _queries_needed(pair: PairComparison, gain: float | None, margin: float) -> int | None:

@@ -1,4 +1,4 @@
-"""The options that choose whose judgments count and where a run's review is."""
+"""The options for whose judgments count and where a run's review is."""
 
 from __future__ import annotations
 

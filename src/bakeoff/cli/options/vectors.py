@@ -49,7 +49,7 @@ def command_line(words: list[str], options: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class VectorCommand:
-    """Where the results go, who computes the exact neighbours, and whether to print JSON."""
+    """The result folder, the executor of the exact neighbours, and whether to print JSON."""
 
     out: Path | None
     executor: str | None

@@ -42,7 +42,7 @@ def workers_of(executor: str | None) -> WorkerPool | None:
 
 
 def cache_for(executor: str | None) -> Cache:
-    """The user's cache; with an executor, one that its workers can share."""
+    """The user's cache, or a cache that the executor's workers can share."""
     from bakeoff.storage.cache import Cache
     from bakeoff.storage.shared_cache import open_cache
     from bakeoff.storage.weights import home_folder

@@ -135,7 +135,7 @@ def _open(address: str) -> None:
     import threading
     import webbrowser
 
-    # a text browser in this terminal would block the server it connects to
+    # a text browser in this terminal would block the server
     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 

@@ -54,7 +54,7 @@ def suggest(
     ] = False,
     again: Annotated[
         int,
-        typer.Option("--again", min=0, help="Ask about this many passages twice, to see if grades change."),
+        typer.Option("--again", min=0, help="Ask about N passages twice, to see if grades change."),
     ] = 10,
     out: Annotated[
         Path | None,

@@ -111,7 +111,7 @@ def _values(params: list[str], quantization: str | None) -> JsonObject:
 
 
 def given_value(text: str, name: str) -> object:
-    """A value as YAML would read it, but a text as it was typed, colons and spaces included; an empty one is null."""
+    """A value as YAML reads it; text is kept as typed, including colons and spaces, and an empty value is null."""
     from bakeoff.config.yaml_document import parse
     from bakeoff.errors import SettingError
 

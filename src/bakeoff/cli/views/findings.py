@@ -115,7 +115,7 @@ def _truth(report: ValidationReport) -> str:
 
 
 def _by_rules(report: ValidationReport) -> str:
-    """How many questions rules can judge without people, and which categories they can't."""
+    """How many questions rules can judge without people, and which categories need people."""
     counts: Counter[str] = Counter()
     for row in report.automation:
         counts.update(row.counts)

@@ -27,7 +27,7 @@ BAR, SHORT_BAR, WIDE = 16, 6, 100
 
 
 class _Rate(ProgressColumn):
-    """Rate and time left while a stage runs, its summary and seconds afterwards."""
+    """Rate and time left while a stage runs; summary and seconds afterwards."""
 
     def render(self, task: Task) -> Text:
         if task.fields["summary"]:

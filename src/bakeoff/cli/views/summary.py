@@ -49,11 +49,11 @@ LOSSES = {
     "fused or reranked away": "dropped by fusion or reranking",
     "ranked too low": "found but ranked too low",
 }
-"""The steps of a loss as a person would put them."""
+"""Plain words for the steps at which points are lost."""
 
 
 def print_result(result: Result, report: Path | None, *, verbose: bool = False) -> None:
-    """Print the table, the recommendation with its three lines, and where the report is; all else if verbose."""
+    """Print the table, the recommendation with its three lines, and the report's path; with `verbose`, everything."""
     if not result.done:
         _print_failed(result)
         return
@@ -72,14 +72,14 @@ def print_result(result: Result, report: Path | None, *, verbose: bool = False) 
 
 
 def _can_be_taken(result: Result) -> bool:
-    """Whether the recommended system is made of parts: a search that exists already has nothing to take."""
+    """Whether the recommended system can be taken: an existing search has no parts to write."""
     modes = dict(zip(result.systems["system"].to_pylist(), result.systems["mode"].to_pylist(), strict=True))
     found = result.recommendation
     return found is not None and modes[found.system] != RETRIEVER.name
 
 
 def print_recommendation(found: Recommendation | None) -> None:
-    """Print the one line, what could be larger than it, and the three lines below."""
+    """Print the recommendation, any warning that outweighs it, and its three lines."""
     if found is None:
         return
     if found.banner:
@@ -99,7 +99,7 @@ def _print_details(result: Result) -> None:
 
 
 def _print_judged(result: Result) -> None:
-    """Print the verdict and what it rests on."""
+    """Print the verdict and its evidence."""
     _print_verdict(result)
     best = result.recommendation.system if result.recommendation else None
     if best is not None:
@@ -138,9 +138,9 @@ def _print_table(result: Result) -> None:
 
 
 def _fitting(columns: list[Column], optional: list[Column]) -> list[Column]:
-    """The columns and, one after another, those optional ones that fit the terminal's width.
+    """The required columns, then optional ones while they fit the terminal.
 
-    A model's start is shown next to its speed only.
+    A model's start is shown only next to its speed.
     """
     for column in optional:
         if column[0] == START and SPEED not in (heading for heading, _ in columns):
@@ -163,7 +163,7 @@ def _print_prices(result: Result) -> None:
 
 
 def _form_columns(result: Result, systems: list[str]) -> list[Column]:
-    """Bytes of a vector, where systems differ in them only."""
+    """Bytes per vector, only if systems differ in them."""
     if not form_families(result):
         return []
     stored = {row["system"]: row["vector_bytes"] for row in result.systems.to_pylist()}
@@ -171,7 +171,7 @@ def _form_columns(result: Result, systems: list[str]) -> list[Column]:
 
 
 def _speed_columns(result: Result, systems: list[str]) -> list[Column]:
-    """Chunks embedded per second, dated if an earlier run computed the vectors, and the models' starts."""
+    """Chunks embedded per second (dated if an earlier run computed the vectors) and model start times."""
     speeds = embed_speeds(result)
     if not speeds:
         return []
@@ -224,7 +224,7 @@ def print_verdict_of(verdict: Verdict) -> None:
 
 
 def _print_synthetic(result: Result) -> None:
-    """Print how many questions are drafts that no person wrote."""
+    """Print how many questions are machine-written drafts."""
     drafts, every = sum(result.queries["synthetic"].to_pylist()), result.queries.num_rows
     if drafts:
         which = (
@@ -329,7 +329,7 @@ def mean_text(summary: SystemSummary, *, interval: bool, mark: str = "") -> str:
 
 
 def number(value: float) -> str:
-    """A score as people write it: .81 below one, 1,234 above."""
+    """A score in print: .81 below one, 1,234 above."""
     if abs(value) >= 10:
         return f"{value:,.0f}"
     text = f"{value:.3f}"

@@ -86,7 +86,7 @@ def verdict_json(verdict: Verdict) -> dict[str, object]:
 
 
 def _without_leaks(result: Result) -> dict[str, object] | None:
-    """The verdict without the queries that occur in a document; None if none do."""
+    """The verdict without queries that occur verbatim in a document; None if there are none."""
     verdict = verdict_without_leaks(result)
     if verdict is None:
         return None
@@ -122,6 +122,6 @@ def mean_json(summary: SystemSummary) -> dict[str, object]:
 
 
 def index_size(result: Result, system: str) -> int | None:
-    """The bytes of a system's index; None where nobody knows."""
+    """The bytes of a system's index; None if unknown."""
     sizes = zip(result.systems["system"].to_pylist(), result.systems["index_bytes"].to_pylist(), strict=True)
     return dict(sizes)[system]

@@ -1,1 +1,1 @@
-"""Pages to look at runs with, on Streamlit: they read through report, and compute nothing."""
+"""The Streamlit dashboard; its pages show what `report` builds and compute nothing."""

@@ -1,4 +1,4 @@
-"""Streamlit as a program that opens its page in the browser; Ctrl-C while it still starts ends it without a message."""
+"""Runs Streamlit and opens its page; Ctrl-C during start-up exits quietly."""
 
 from __future__ import annotations
 

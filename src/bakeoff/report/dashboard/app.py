@@ -1,4 +1,4 @@
-"""The script that Streamlit runs: the navigation, one entry a page."""
+"""The script that Streamlit runs: one navigation entry per page."""
 
 from __future__ import annotations
 

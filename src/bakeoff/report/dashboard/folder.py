@@ -1,4 +1,4 @@
-"""Which folder of runs is looked at, and its runs, read once each until they change."""
+"""The folder of runs that the dashboard shows; each run is read again only when it changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder() -> Path:
 
 
 def runs() -> list[tuple[Path, RunRecord | str]]:
-    """The runs below the folder, newest first; one that can't be read has its reason."""
+    """The runs below the folder, newest first; an unreadable run has its reason."""
     root = folder()
     paths = [root] if (root / "run.json").exists() else [path.parent for path in root.glob("*/run.json")]
     found = [(path, _record(path)) for path in paths]
@@ -35,10 +35,10 @@ def runs() -> list[tuple[Path, RunRecord | str]]:
 
 
 def chosen() -> Result | None:
-    """The run picked at the side, or None with a message where there is none to show."""
+    """The run chosen in the sidebar, or None with a message."""
     found = runs()
     if not found:
-        st.info(literal(f"{folder()} holds no run. Start one with: bakeoff run"))
+        st.info(literal(f"{folder()} contains no runs. Start one with: bakeoff run"))
         return None
     names = [path.name for path, _ in found]
     name = st.sidebar.selectbox("Run", names, key="run")
@@ -47,7 +47,7 @@ def chosen() -> Result | None:
         st.error(literal(record))
         return None
     if not (path / "scores.parquet").exists():
-        st.info(literal(f"{name} is not finished: it is {record.status}. The monitor shows how far it is."))
+        st.info(literal(f"{name} is not finished ({record.status}). The monitor shows its progress."))
         return None
     result = open_cached(str(path), _modified_at(path))
     if not result.done:
@@ -71,18 +71,18 @@ def grid(path: str, changed: float) -> ScoreGrid:
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def glance(path: str, changed: float) -> QueryOverview:
-    """A run's systems, without comparing them."""
+    """A run's systems, not compared."""
     return query_overview(open_cached(path, changed), grid(path, changed))
 
 
 @st.cache_resource(show_spinner="Comparing the systems …", max_entries=16)
 def report(path: str, changed: float) -> Report:
-    """Everything the report says of a run."""
+    """A run's full report."""
     return build_report(open_cached(path, changed))
 
 
 def key(result: Result) -> tuple[str, float]:
-    """What the cached readers are asked with."""
+    """The arguments of the cached readers."""
     return str(result.path), _modified_at(result.path)
 
 
@@ -94,7 +94,7 @@ def _record(path: Path) -> RunRecord | str:
 
 
 def _modified_at(path: Path) -> float:
-    """When a run's record, one of its tables or its review was last written."""
+    """When a run's record, tables or review last changed."""
     review = review_of_run(path)
     judged = (review.pool_file, *review.ledger.folder.glob("*"))
     files = (path / "run.json", *path.glob("*.parquet"), *judged)

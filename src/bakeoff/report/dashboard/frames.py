@@ -19,7 +19,7 @@ STYLE = "white-space:pre-wrap;overflow-wrap:anywhere;font-size:.8rem;max-height:
 
 
 def systems(table: QueryOverview) -> pd.DataFrame:
-    """One row a system, best first."""
+    """One row per system, best first."""
     rows = []
     for place, row in enumerate(table.rows, start=1):
         size = None if row.index_bytes is None else row.index_bytes / 1e6
@@ -32,7 +32,7 @@ def systems(table: QueryOverview) -> pd.DataFrame:
 
 
 def queries(rows: Sequence[ExploredQuery], names: Sequence[str]) -> pd.DataFrame:
-    """One row a query with its scores."""
+    """One row per query with its scores."""
     frame = [
         {"question": row.id, "text": row.text, "category": row.category, "difficulty": row.difficulty}
         | dict(zip(names, row.values, strict=True))
@@ -42,7 +42,7 @@ def queries(rows: Sequence[ExploredQuery], names: Sequence[str]) -> pd.DataFrame
 
 
 def pair_rows(pair: PairComparison) -> pd.DataFrame:
-    """What a comparison found, a line each."""
+    """The results of a comparison, one per line."""
     low, high = pair.interval.low, pair.interval.high
     interval = f"[{low:.4f}, {high:.4f}]" if low is not None and high is not None else "no interval"
     rows = [
@@ -52,24 +52,24 @@ def pair_rows(pair: PairComparison) -> pd.DataFrame:
         ("better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {pair.n} questions"),
         ("p (Holm over all pairs)", probability(pair.p_holm)),
         ("p (Wilcoxon, this pair alone)", probability(pair.p_wilcoxon)),
-        ("smallest difference these questions show", _format_value(pair.mdd)),
+        ("smallest detectable difference", _format_value(pair.mdd)),
         ("separated", f"yes: {pair.better}" if pair.better else "no"),
     ]
     return pd.DataFrame(rows, columns=["", " "])
 
 
 def grid(table: TextTable) -> pd.DataFrame:
-    """A table of texts, as the report has it."""
+    """A table of the report."""
     return pd.DataFrame(table.rows, columns=list(table.headings))
 
 
 def literal(text: str) -> str:
-    """A text that Markdown leaves as it is."""
+    """Text with Markdown escaped."""
     return re.sub(r"([\\`*_\[\]<>$:#|~^])", r"\\\1", text)
 
 
 def reviewers(entries: Sequence[LedgerEntry]) -> pd.DataFrame:
-    """How many lines each reviewer wrote, and when the last was."""
+    """How many judgments each reviewer made, and when the last one was."""
     latest: dict[str, tuple[int, str]] = {}
     for entry in entries:
         count, last = latest.get(entry.reviewer, (0, ""))
@@ -79,7 +79,7 @@ def reviewers(entries: Sequence[LedgerEntry]) -> pd.DataFrame:
 
 
 def passage(shown: ShownPassage) -> str:
-    """A passage as safe HTML: every text is escaped, the query's words are marked."""
+    """A passage as safe HTML: text is escaped, query words are marked."""
     words = "".join(
         f"<mark>{html.escape(text)}</mark>" if hit else html.escape(text) for text, hit in shown.pieces
     )

@@ -1,7 +1,7 @@
-"""Who may ask the dashboard: a browser that was given the printed address with its token, and no other site in it.
+"""Access control of the dashboard: only a browser that opened the printed address with its token is served.
 
-Streamlit takes a request whose Origin is its Host for its own page, so a foreign name that leads here could read
-everything. Here the Host must be this machine, an Origin, where there is one, the same, and the token must be known.
+Streamlit trusts any request whose Origin equals its Host, so a foreign domain that resolves to this machine could read
+everything. Here the Host must be this machine, an Origin must match it, and the token must be right.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 TOKEN_VARIABLE = "BAKEOFF_DASHBOARD_TOKEN"  # noqa: S105 - the name of a variable
-"""The environment variable by which the command hands the token to the process that serves."""
+"""The environment variable that passes the token to the serving process."""
 HEALTH = "/_stcore/health"
 LOOPBACK = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
 REFUSED = 403
@@ -27,13 +27,13 @@ POLICY_VIOLATION = 1008
 
 
 class Guard:
-    """Answers requests of strangers itself, and passes on the others."""
+    """Refuses unauthorised requests and passes the others on."""
 
     def __init__(self, app: App) -> None:
         self._app, self._token = app, os.environ[TOKEN_VARIABLE]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request or connection; the page itself leaves the token as a cookie."""
+        """Handle one request or connection; the page stores the token as a cookie."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
         elif _ours(scope) and (scope["path"] == HEALTH or self._knows(scope)):
@@ -54,7 +54,7 @@ class Guard:
         return self._access(scope).allows(scope["query_string"].decode("latin-1"), "; ".join(cookies))
 
     def _with_cookie(self, scope: Scope, send: Send) -> Send:
-        """The same answer, with the cookie where the address has the token."""
+        """The same answer, with a cookie if the address has the token."""
         if f"{PARAMETER}=".encode() not in scope["query_string"] or scope["path"] == HEALTH:
             return send
 
@@ -68,7 +68,7 @@ class Guard:
 
 
 def _ours(scope: Scope) -> bool:
-    """Whether the Host is this machine, said once, and every Origin is that Host."""
+    """Whether there is one Host header, naming this machine, and every Origin matches it."""
     said = [(name.lower(), value.decode("latin-1")) for name, value in scope["headers"]]
     hosts = [value for name, value in said if name == b"host"]
     origins = [value for name, value in said if name == b"origin"]

@@ -1,4 +1,4 @@
-"""The pages: what is read through report is laid out here."""
+"""The pages of the dashboard."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST = 500
 
 
 def overview() -> None:
-    """The verdict, the systems, what they cost."""
+    """The verdict, the systems and their costs."""
     result = folder.chosen()
     if result is None:
         return
@@ -46,7 +46,7 @@ def overview() -> None:
         if trade.dots:
             show_plot(trade, "quality against latency")
         else:
-            st.info("No latency: a percentile needs more questions than this run has.")
+            st.info("No latency: this run has too few questions for a percentile.")
         if (vectors := dashboard_charts.vector_trade(quick)) is not None:
             st.subheader("Quality against bytes per vector")
             show_plot(vectors, "quality against bytes per vector")
@@ -97,11 +97,11 @@ def _show_leaders(result: Result) -> None:
         noun = "question" if count == 1 else "questions"
         right.caption(f"On {count:,} {noun} that people judged completely for every system")
     else:
-        right.info(literal(f"Human review not yet completed: bakeoff review serve {result.path}"))
+        right.info(literal(f"The human review is not complete: bakeoff review serve {result.path}"))
 
 
 def _show_groups(result: Result) -> None:
-    """Bars by category or another label, and what the preset asks of each category."""
+    """Bars by category or another label, and the preset's key measure of each category."""
     report = folder.report(*folder.key(result))
     if report.breakdowns:
         st.header("By kind of question")
@@ -117,7 +117,7 @@ def _show_groups(result: Result) -> None:
 
 
 def compare() -> None:
-    """Any two systems, paired by query."""
+    """Two systems, paired by query."""
     result = folder.chosen()
     if result is None:
         return
@@ -125,7 +125,7 @@ def compare() -> None:
     quick = folder.glance(*folder.key(result))
     names = [row.system for row in quick.rows]
     if len(names) < 2:
-        st.info("This run has one finished system: there is nothing to compare it with.")
+        st.info("Only one system finished: there is nothing to compare it with.")
         return
     left, right = st.columns(2)
     a = left.selectbox("First", names, index=0)
@@ -143,7 +143,7 @@ def compare() -> None:
 
 
 def queries() -> None:
-    """Every query, its scores, and what systems returned for it side by side."""
+    """Every query with its scores and, side by side, what systems returned."""
     result = folder.chosen()
     if result is None:
         return
@@ -181,7 +181,7 @@ def _side_by_side(result: Result, rows: list[explorer.ExploredQuery], systems: l
 
 
 def load() -> None:
-    """How fast the systems answered under load, what they took, how stores grow."""
+    """Speed under load, resources, and growth with size."""
     result = folder.chosen()
     if result is None:
         return
@@ -189,7 +189,7 @@ def load() -> None:
     quick = folder.glance(*folder.key(result))
     found = optional_sections.collect_optional_sections(result, [row.system for row in quick.rows[:SYSTEMS]])
     if not any(section.id == "load" for section in found):
-        st.info(literal(f"Nothing was put under load yet: bakeoff load {result.path}"))
+        st.info(literal(f"No load was measured yet: bakeoff load {result.path}"))
     for section in found:
         _section(section)
 
@@ -221,7 +221,7 @@ def _chart(chart: Chart) -> None:
 
 
 def review() -> None:
-    """How far people's judging is."""
+    """The progress of the review."""
     from bakeoff.review.outcomes import OutcomeState
     from bakeoff.review.review_folder import load_state, open_review
 
@@ -248,8 +248,8 @@ def review() -> None:
 
 
 def monitor() -> None:
-    """Runs that are going on: stages, rates, time left, systems that failed."""
-    st.title("Runs going on")
+    """Active runs: stages, rates, time left, failed systems."""
+    st.title("Active runs")
     _watch()
 
 
@@ -262,7 +262,7 @@ def _watch() -> None:
         if progress is not None and process_is_alive(progress)
     ]
     if not live:
-        st.info("No run is going on in this folder.")
+        st.info("No run is active in this folder.")
     for name, progress in live:
         st.subheader(literal(name))
         _show(progress)
@@ -308,7 +308,7 @@ def history() -> None:
     if sum(entry.mean is not None for entry in entries) > 1:
         show_plot(dashboard_charts.history_chart(entries), "runs over time")
         st.caption(
-            "A line joins runs that share their questions and the leader's system; others are not comparable."
+            "A line joins runs that share questions and the leading system; other runs are not comparable."
         )
 
 
@@ -316,18 +316,18 @@ SIZE = re.compile(r'viewBox="0 0 \d+ (\d+)"')
 POLICY = (
     """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">"""
 )
-"""No script runs in a figure, whatever the texts in it hold."""
+"""Keeps scripts out of figures, whatever text they contain."""
 LARGEST = 1.1
-"""How far a figure grows beyond its own size, as its style allows."""
+"""How far a figure may grow beyond its own size."""
 
 
 def show_plot(plot: Plot, label: str) -> None:
-    """A chart, drawn as in the report."""
+    """Draw a chart as in the report."""
     show_drawing(draw_plot(plot, label))
 
 
 def show_drawing(drawing: Markup) -> None:
-    """An SVG of the report in a frame of its own, because Streamlit removes SVG from its pages."""
+    """Show an SVG of the report in a frame, because Streamlit strips SVG from its pages."""
     style = templates().get_template("dashboard.css").render(theme=st.context.theme.type or "light")
     found = SIZE.search(drawing)
     height = int(found[1]) if found else 300

@@ -38,21 +38,21 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """Whose files are written."""
+    """The format of the files."""
 
     BEIR = "beir"
     TREC = "trec"
 
 
 class Level(StrEnum):
-    """What is judged and ranked."""
+    """The unit that is judged and ranked."""
 
     DOCUMENT = "document"
     CHUNK = "chunk"
 
 
 class ExportScores(StrEnum):
-    """Scores as they were served, or falling by one from rank to rank."""
+    """Scores as served, or scores that fall by one per rank."""
 
     SERVED = "served"
     RANK = "rank"
@@ -60,7 +60,7 @@ class ExportScores(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExportChoice:
-    """What is written: the format, the unit of items, and which scores a ranking carries."""
+    """Export options: the format, the unit of items, and which scores a ranking carries."""
 
     format: Format
     level: Level = Level.DOCUMENT
@@ -69,18 +69,18 @@ class ExportChoice:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Files by their path below the output folder, and what a reader of them should know."""
+    """Files by their path in the output folder, with notes for their reader."""
 
     files: Mapping[str, str]
     notes: tuple[str, ...] = ()
 
     def write(self, folder: Path, overwrite: bool = False) -> list[Path]:
-        """Write all files; one that exists is an error unless it may be replaced."""
+        """Write all files; an existing file is an error unless `force` is set."""
         paths = [folder / name for name in self.files]
         there = [path for path in paths if path.exists()]
         if there and not overwrite:
             raise SettingError(
-                f"{there[0]} exists already. Choose another folder, or replace it with --force."
+                f"{there[0]} already exists. Choose another folder, or replace it with --force."
             )
         for path, text in zip(paths, self.files.values(), strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ class Exported:
 
 
 def export(source: Path, choice: ExportChoice, emit: Emit = no_listener, *, trust: bool = False) -> Exported:
-    """The files of a run's folder (rankings), edited or not with `trust`, or of an experiment (queries, judgments)."""
+    """The files of a run (rankings) or of an experiment (queries, judgments); `trust` accepts edited tables."""
     if (source / "run.json").is_file():
         return export_run(open_run(source, trust=trust), choice)
     if not source.exists():
@@ -120,20 +120,20 @@ def export_experiment(plan: Plan, choice: ExportChoice, emit: Emit = no_listener
 def _chunking(
     plan: Plan, queries: QuerySet, corpus: ReadCorpus, context: StageContext, choice: ExportChoice
 ) -> ChunkedCorpus | None:
-    """The chunks of the first chunker, where items are chunks or a rule is about them."""
+    """The chunks of the first chunker, if items are chunks or a rule refers to them."""
     rules = (leaf for rule in queries.rules if rule is not None for _, leaf in leaves(rule))
     if choice.level is Level.DOCUMENT and not any(getattr(leaf, "over", "") == "chunks" for leaf in rules):
         return None
     part = next(iter(chunkers(plan)), None)
     if part is None:
-        raise ExperimentError("this experiment cuts no chunks: it has retrievers only. Export documents.")
+        raise ExperimentError("this experiment has only retrievers, so it has no chunks. Export documents.")
     return chunk_corpus(part, corpus, context)
 
 
 def _qrels(
     queries: QuerySet, truth: Truth, corpus: ReadCorpus, chunking: ChunkedCorpus | None, choice: ExportChoice
 ) -> list[Qrel]:
-    """Judgments of documents or chunks, in the order of queries and of ids."""
+    """Judgments of documents or chunks, ordered by query and id."""
     chunks = chunking.chunks if chunking else CHUNKS.arrow().empty_table()
     name = chunking.fingerprint if chunking else ""
     unit = Unit(choice.level.value)
@@ -152,7 +152,7 @@ def _without_judgments(queries: QuerySet, qrels: list[Qrel]) -> Iterator[str]:
     without = [query.id for query in queries.queries if query.id not in judged]
     if without:
         some = ", ".join(without[:5])
-        yield f"{len(without)} queries have no judgment (negative or unjudged), which qrels cannot say: {some}."
+        yield f"{len(without)} queries have no judgments (negative or unjudged) and are missing from qrels: {some}."
 
 
 def _experiment_files(
@@ -181,7 +181,7 @@ def _documents(documents: pa.Table) -> Iterator[ExportItem]:
 
 
 def _chunks(chunks: pa.Table, corpus: ReadCorpus) -> Iterator[ExportItem]:
-    """Chunks as items; the text is what is embedded of them."""
+    """Chunks as items; their text is the embedded text."""
     documents = corpus.documents["id"].take(chunks["doc"]).to_pylist()
     columns = (chunks[name].to_pylist() for name in ("id", "start", "end", "section"))
     rows = zip(*columns, documents, embedded_texts(chunks), strict=True)
@@ -195,7 +195,7 @@ def _chunks(chunks: pa.Table, corpus: ReadCorpus) -> Iterator[ExportItem]:
 
 
 def export_run(result: Result, choice: ExportChoice) -> Exported:
-    """The rankings of every measured system of a run, one file a system."""
+    """The rankings of every measured system of a run, one file per system."""
     queries = result.queries["query_id"].to_pylist()
     files: dict[str, str] = {}
     failed = (f"{system} failed and has no ranking: {why}" for system, why in result.failed.items())
@@ -215,7 +215,7 @@ def export_run(result: Result, choice: ExportChoice) -> Exported:
 
 
 def _ranking(result: Result, system: str, choice: ExportChoice) -> list[ServedRow]:
-    """A system's places in served order; a document takes the place of its first chunk."""
+    """A system's ranking in served order; a document has the rank of its first chunk."""
     import pyarrow.compute as pc
 
     rows = result.rankings.filter(pc.equal(result.rankings["system"], system))
@@ -230,21 +230,21 @@ def _ranking(result: Result, system: str, choice: ExportChoice) -> list[ServedRo
 
 
 def _by_rank(places: list[ServedRow]) -> list[ServedRow]:
-    """The same places with scores that fall by one from rank to rank, down to 1."""
+    """The same ranking with scores that fall by one per rank, down to 1."""
     deepest = {place.query: place.rank for place in places}
     return [replace(place, score=float(deepest[place.query] - place.rank + 1)) for place in places]
 
 
 def _order_notes(system: str, ranking: list[ServedRow]) -> Iterator[str]:
-    """A note on queries whose served order is not the order of scores, which other tools sort by (F17)."""
+    """A note on queries whose served order differs from the order of scores, by which other tools sort (F17)."""
     queries = set()
     for before, after in pairwise(ranking):
         if before.query == after.query and not before.score > after.score:
             queries.add(before.query)
     if queries:
         yield (
-            f"{system}: {len(queries)} queries have equal or rising scores; tools that sort by score will order them"
-            " their own way. --scores rank keeps the served order."
+            f"{system}: {len(queries)} queries have equal or rising scores; tools that sort by score may"
+            " reorder them. --scores rank keeps the served order."
         )
 
 

@@ -1,4 +1,4 @@
-"""The files of a preset, with the report of the run where the source system writes one."""
+"""A preset's export files, with the run's report if the source system writes one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A measured system as a small project of its own: settings, pinned versions, scripts, and a self-test."""
+"""A measured system as a standalone project: settings, pinned versions, scripts and a self-test."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ RUN_KEYS = {
 
 
 class Framework(StrEnum):
-    """What the search of a project is called from."""
+    """The framework that calls a project's search."""
 
     PYTHON = "python"
     LANGCHAIN = "langchain"
@@ -71,7 +71,7 @@ class Framework(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenSystem:
-    """A system of a run, its plan, and what its project is called from."""
+    """A system of a run, its plan, and the framework of its project."""
 
     plan: Plan
     result: Result
@@ -83,10 +83,10 @@ def write_project(taken: TakenSystem, out: Path) -> None:
     """Write the project into a new folder, whole or not at all."""
     if taken.system.retriever is not None:
         raise SettingError(
-            f"{taken.system.label} is a search of your own: there is nothing to take. Name another system."
+            f"{taken.system.label} is a search of yours: there is nothing to take. Name another system."
         )
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise SettingError(f"{out} exists and is not empty. Choose another folder with --out.")
+        raise SettingError(f"{out} already exists and is not empty. Choose another folder with --out.")
     part = out.with_name(f"{out.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
@@ -137,7 +137,7 @@ def _settings_text(taken: TakenSystem, folder: Path) -> str:
 
 
 def _settings(taken: TakenSystem, folder: Path) -> dict[str, Any]:
-    """The experiment's keys with the one system in the place of its grid; paths are relative to the new file."""
+    """The experiment's keys with one system instead of the grid; paths are relative to the new file."""
     plan, system = taken.plan, taken.system
     dropped = GRID_KEYS | RUN_KEYS | {"corpus", "queries"}
     kept = plan.settings.model_dump(mode="json", exclude_unset=True, exclude=dropped)
@@ -158,19 +158,19 @@ def _settings(taken: TakenSystem, folder: Path) -> dict[str, Any]:
 def _part(
     spec: PluginSpec, folder: Path, *, query: BaseModel | None = None, depth: int | None = None
 ) -> dict[str, Any]:
-    """A part as the experiment file writes it."""
+    """A plug-in as the experiment file specifies it."""
     params = {**_given(spec.params, folder), **spec.form.chosen()}
     if "dims" in spec.form.chosen():
         params["dims"] = [
             spec.form.dims
-        ]  # a list is cut from the full vectors; one number may be the plug-in's own
+        ]  # a list means truncated vectors; a single number may be a parameter of the plug-in
     if query is not None and (given := _given(query, folder)):
         params["query"] = given
     return {f"{spec.name}@{depth}" if depth else spec.name: params}
 
 
 def _mode(system: System, folder: Path) -> dict[str, Any] | list[dict[str, Any]]:
-    """The mode, or the pipeline of it and its rerankers."""
+    """The mode, or a pipeline of the mode and its rerankers."""
     first = _part(system.mode, folder, depth=system.depth)
     if not system.rerank:
         return first
@@ -185,21 +185,21 @@ def _given(params: BaseModel, folder: Path) -> dict[str, Any]:
 
 
 def _relative(path: Path, folder: Path) -> str:
-    """A path as seen from a folder; the folder gets its final name after it was written."""
+    """A path relative to a folder; the folder is renamed to its final name after writing."""
     return os.path.relpath(path, folder.resolve())
 
 
 def _check_settings(taken: TakenSystem, path: Path) -> None:
-    """Refuse to hand out settings that do not plan exactly the measured system."""
+    """Raise if the settings do not plan exactly the measured system."""
     plan = experiment.load(path)
     if [one.identity() for one in plan.systems] != [taken.system.identity()]:
         raise DataError(
-            f"{taken.system.label} cannot be written as a file of its own: the file plans another system."
+            f"{taken.system.label} cannot be written as a separate file: that file would plan another system."
         )
 
 
 def _requirements(taken: TakenSystem) -> list[str]:
-    """bakeoff with the extras of the parts, and the versions of their packages that are installed here."""
+    """bakeoff with the extras of the plug-ins, and the installed versions of their packages."""
     parts = [part.name for part in taken.system.parts if part is not None and part.kind != "modes"]
     parts.append(taken.plan.source.name)
     known = importlib.metadata.metadata("bakeoff").get_all("Provides-Extra") or []
@@ -211,7 +211,7 @@ def _requirements(taken: TakenSystem) -> list[str]:
 
 
 def _pinned(extras: list[str]) -> Iterator[str]:
-    """The direct requirements of bakeoff and of some extras, at the versions installed here."""
+    """The direct requirements of bakeoff and some extras, at their installed versions."""
     names: dict[str, None] = {}
     for line in importlib.metadata.requires("bakeoff") or ():
         extra = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
@@ -229,7 +229,7 @@ def _pin(package: str) -> str | None:
 
 
 def plain_text(text: str) -> str:
-    """A text from an experiment or a run that ends no docstring, comment, table cell or code span it is put into."""
+    """Text that cannot end the docstring, comment, table cell or code span it is put into."""
     return re.sub(r"[^\w ·.,:;@+=()\[\]/%~–-]", "_", " ".join(text.split()))
 
 
@@ -275,13 +275,13 @@ def _part_rows(system: System) -> Iterator[tuple[str, str]]:
 
 
 def _pulls(system: System) -> list[str]:
-    """The commands that fetch weights which are not part of a package."""
+    """The commands that download weights which no package contains."""
     found = [_weights(part) for part in system.parts if part is not None]
     return [f"bakeoff models pull {one[0]}" for one in found if one is not None]
 
 
 def _weights(part: PluginSpec) -> tuple[str, Mapping[str, str]] | None:
-    """The model that `bakeoff models pull` fetches for a part, with the hashes of its files; None if there is none."""
+    """The model that `bakeoff models pull` downloads for a plug-in, with file hashes; None if there is none."""
     if part.kind not in ("embedders", "rerankers"):
         return None
     name = str(getattr(part.params, "model", "") or part.name)
@@ -293,7 +293,7 @@ def _weights(part: PluginSpec) -> tuple[str, Mapping[str, str]] | None:
 
 
 def search_through(folder: Path, system: LiveSystem) -> Callable[[str, int], Sequence[FoundPassage]]:
-    """The search of a project through its framework, on a system that is open; ImportError if it is not installed."""
+    """The search of a project through its framework, on an open system; ImportError if that is not installed."""
     import runpy
 
     sys.path.insert(0, str(folder.resolve()))

@@ -33,7 +33,7 @@ class Tracker(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackedSystem:
-    """One system as an experiment tracker keeps it; `reason` is why it failed."""
+    """One system as an experiment tracker stores it; `reason` is why it failed."""
 
     name: str
     params: dict[str, str]
@@ -44,7 +44,7 @@ class TrackedSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedRun:
-    """What was logged, and where it can be seen."""
+    """What was logged, and where to see it."""
 
     tracker: Tracker
     project: str
@@ -53,13 +53,13 @@ class LoggedRun:
 
 
 def log_run(result: Result, tracker: Tracker, project: str, files: tuple[Path, ...] = ()) -> LoggedRun:
-    """Log every system of a run under a project, and some files with it; the same run is not logged twice."""
+    """Log every system of a run, and some files, under a project; the same run is not logged twice."""
     place = _LOGGERS[tracker](result, project, files)
     return LoggedRun(tracker=tracker, project=project, entries=len(result.record.systems), place=place)
 
 
 def tracked_systems(result: Result) -> list[TrackedSystem]:
-    """Every system of a run, failed ones too, in the order of the run."""
+    """Every system of a run in its order, including failed ones."""
     recommended = result.recommendation.system if result.recommendation else None
     metrics: dict[str, dict[str, float]] = {}
     for measure in result.record.measures:
@@ -99,14 +99,14 @@ def _costs(result: Result, row: TableRow) -> dict[str, float]:
 
 
 def _numbers(values: dict[str, float | int | None]) -> dict[str, float]:
-    """What is known; an unknown value is left out, never 0."""
+    """The known values; unknown ones are left out, never 0."""
     return {
         name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)
     }
 
 
 def _tags(result: Result) -> Iterator[tuple[str, str]]:
-    """What a reader of the entries must know: the run, its evidence and its recommendation."""
+    """The context of the entries: the run, its evidence and its recommendation."""
     record = result.record
     yield RUN_TAG, record.run
     yield "bakeoff.version", record.bakeoff
@@ -128,7 +128,7 @@ def _log_mlflow(result: Result, project: str, files: tuple[Path, ...]) -> str:
     try:
         _write_mlflow(mlflow, result, project, files)
     except ImportError as exc:
-        raise MissingExtraError(f"{place} needs the whole of MLflow ({exc}): pip install mlflow") from exc
+        raise MissingExtraError(f"{place} needs the full MLflow package ({exc}): pip install mlflow") from exc
     except mlflow.MlflowException as exc:
         raise DataError(f"MLflow at {place} failed: {redact(str(exc))} Check MLFLOW_TRACKING_URI.") from exc
     return place
@@ -141,7 +141,7 @@ def _write_mlflow(mlflow: ModuleType, result: Result, project: str, files: tuple
     same = f"tags.`{RUN_TAG}` = '{_quoted(identity)}' and attributes.status = 'FINISHED'"
     if found := mlflow.search_runs([experiment], same, output_format="list"):
         raise DataError(
-            f"{result.record.run} is in the MLflow experiment {project} already, as {found[0].info.run_id}. "
+            f"{result.record.run} is already in the MLflow experiment {project}, as {found[0].info.run_id}. "
             "Delete it there to log it again, or choose another --project."
         )
     with mlflow.start_run(run_name=result.record.run, tags={**dict(_tags(result)), RUN_TAG: identity}):
@@ -182,7 +182,7 @@ def _log_wandb(result: Result, project: str, files: tuple[Path, ...]) -> str:
                 group=group,
                 name=system.name,
                 job_type="system",
-                # the same system of the same run has the same id: logging again replaces it
+                # ids are stable per run and system, so logging again replaces an entry
                 id=fingerprint("wandb", group, result.record.started, system.name)[:16],
                 resume="allow",
                 tags=["recommended"] if system.recommended else [],

@@ -16,7 +16,7 @@ from bakeoff.types import Json, JsonObject, Query
 _BREAKS_TREC = re.compile(r"[\s%]")
 _NEEDS_ESCAPES = re.compile(r"\s|%[0-9A-F]{2}")
 _OWN_TAGS = (ORIGINAL_GRADES, ITERATIONS, "metadata")
-"""Tags that importers write and that go back to where they came from."""
+"""Tags in which importers keep the original values, restored on export."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ExportItem:
 
 @dataclass(frozen=True, slots=True)
 class ServedRow:
-    """One place of a ranking, from rank 1."""
+    """One entry of a ranking, from rank 1."""
 
     query: str
     item: str
@@ -64,12 +64,12 @@ def beir_qrels(qrels: Iterable[Qrel]) -> str:
 
 
 def beir_corpus(items: Iterable[ExportItem]) -> str:
-    """corpus.jsonl; a title that the text does not begin with is metadata, for readers put it before the text."""
+    """corpus.jsonl; a title goes into metadata unless the text begins with it, because readers prepend titles."""
     return _json_lines(_corpus_row(item) for item in items)
 
 
 def beir_results(rankings: Sequence[ServedRow], queries: Iterable[str]) -> str:
-    """Scores by query and item in served order; a query without results is there and empty."""
+    """Scores by query and item in served order; a query without results has an empty entry."""
     found: dict[str, dict[str, float]] = {query: {} for query in queries}
     for place in rankings:
         found.setdefault(place.query, {})[place.item] = place.score
@@ -106,7 +106,7 @@ def _corpus_row(item: ExportItem) -> JsonObject:
 
 def _one_cell(text: str) -> str:
     if "\t" in text or "\n" in text:
-        raise DataError(f"id {text!r} has a tab or a line break, which a tsv cannot hold. Rename it.")
+        raise DataError(f"id {text!r} has a tab or a line break, which a TSV file cannot hold. Rename it.")
     return text
 
 
@@ -114,14 +114,14 @@ def _one_cell(text: str) -> str:
 
 
 def trec_id(name: str) -> str:
-    """An id without blanks: where it has some, or looks as if it had, they and % are written as in a URL."""
+    """An id without blanks: blanks and % are percent-encoded where needed."""
     if not _NEEDS_ESCAPES.search(name):
         return name
     return _BREAKS_TREC.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
 
 
 def trec_topics(queries: Iterable[Query]) -> str:
-    """Topics with number and title, and description and narrative where tags have them."""
+    """Topics with number and title; description and narrative come from tags."""
     return "\n".join(_topic(query) for query in queries)
 
 

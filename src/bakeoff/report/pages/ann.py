@@ -1,4 +1,4 @@
-"""The page of `bakeoff ann`: the fronts, the table at equal recall, and every number under its figure."""
+"""The page of `bakeoff ann`: Pareto fronts, the table at equal recall, and the numbers behind each figure."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from bakeoff.storage.cache import write_file
 
 PAGE = "page.html"
 DRAWN_FROM = 0.8
-"""Settings of less recall are in the tables only: they would press those that matter together."""
+"""Settings with less recall appear only in tables: on a figure they would squeeze the rest together."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnFigure:
-    """A front: its drawing, the sentence it says, and the points under it."""
+    """A Pareto front: its drawing, its finding and its points."""
 
     finding: str
     drawing: Markup
@@ -78,7 +78,7 @@ def fill_template(template: str, **values: object) -> str:
 
 
 def at_target(data: AnnData) -> tuple[PointRow, ...]:
-    """The tuned settings: those whose speeds are compared first, fastest first, then those that fell short."""
+    """The tuned settings: compared ones first, fastest first, then those that missed the target."""
     found = [point for point in data.points if point.chosen]
     return tuple(sorted(found, key=lambda point: point.store.place))
 
@@ -89,17 +89,17 @@ def megabytes(value: float | None) -> str:
 
 
 def rate_text(value: float | None) -> str:
-    """Queries a second."""
+    """Queries per second."""
     return say.whole(value)
 
 
 def ratio_text(value: float | None) -> str:
-    """One speed over another."""
+    """The ratio of two speeds."""
     return say.ABSENT if value is None else f"{value:.3g}×"
 
 
 def recall_cell(value: float | None, target: float | None = None) -> str:
-    """A recall to four digits, or to as many as show on which side of the target it is."""
+    """A recall to four digits, or more if needed to show which side of the target it is on."""
     return say.ABSENT if value is None else recall_text(value, target).replace("0.", ".", 1)
 
 
@@ -138,8 +138,8 @@ def _figure(
         [point for (point, _, _), flag in zip(known, on, strict=True) if flag], len(known), name
     )
     caption = (
-        f"Filled and joined by dashes: no other setting is as good in both and better in one. "
-        f"Numbers are stores in the table. {'Higher' if y.higher_is_better else 'Lower'} is better; log scale."
+        f"Filled dots joined by dashes are the Pareto front. Numbers refer to stores in the table. "
+        f"{'Higher' if y.higher_is_better else 'Lower'} is better; log scale."
         f"{_left_out(len(known), data)}"
     )
     rows_under = tuple((point, other, flag) for (point, _, other), flag in zip(known, on, strict=True))
@@ -177,7 +177,7 @@ def _bars(data: AnnData, ranked: tuple[PointRow, ...]) -> AnnFigure | None:
         else data.verdict
     )
     caption = (
-        "Median of the runs with quartiles; grey: not at the target, its speed is not compared. Log scale."
+        "Median of the runs with quartiles. Grey: missed the target, so its speed is not compared. Log scale."
     )
     chart = IntervalChart(tuple(shown), Axis("", rate_text, log=True, higher_is_better=True))
     return AnnFigure(finding, intervals(chart, finding), caption, "", rate_text, ())

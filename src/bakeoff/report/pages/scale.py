@@ -39,7 +39,7 @@ from bakeoff.types import Json
 
 @dataclass(frozen=True, slots=True)
 class ScaleFigure:
-    """A drawing with the sentence it says and what is to be known of it."""
+    """A drawing with its finding and notes."""
 
     finding: str
     drawing: Markup
@@ -74,7 +74,7 @@ def scale_page(record: Mapping[str, Json], rows: Sequence[ScaleRow]) -> str:
         "scale.html.j2",
         name=data["name"],
         summary=f"{say.name_some([f'{size:,}' for size in options['sizes']], 9)} {_what(record)}, "
-        f"{data['queries']:,} queries, {options['runs']} runs, each build in its own process",
+        f"{data['queries']:,} queries, {options['runs']} runs, each build in a separate process",
         unit=unit_of(record),
         answer=answer(fits, unit_of(record)),
         status=record["status"],
@@ -153,7 +153,7 @@ def _varied_figures(
     *,
     log: bool = True,
 ) -> tuple[ScaleFigure, ...]:
-    """One figure of the largest size against what was varied."""
+    """One figure: the largest size against what was varied."""
     found = medians(rows, kind)
     largest = max((size for _, size, _ in found), default=0)
     lines = []

@@ -1,4 +1,4 @@
-"""One page for people who decide: the recommendation, the systems, one figure; HTML, Markdown and PDF."""
+"""A one-page brief for decision makers: the recommendation, the systems, one figure; HTML, Markdown and PDF."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from bakeoff.storage.cache import write_file
 
 FORMATS = ("html", "md", "pdf")
 SHOWN = 8
-"""Systems that fit on one page with everything else."""
+"""The number of systems that fit on the page."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 60
 
 
 def write_brief(result: Result, folder: Path, formats: Sequence[str]) -> list[Path]:
-    """Write the page in the formats asked for and return where it is."""
+    """Write the page in the requested formats and return the paths."""
     report = build_report(result)
     page = brief_page(report)
     texts = {"html": page, "md": brief_text(report)}
@@ -41,7 +41,7 @@ def write_brief(result: Result, folder: Path, formats: Sequence[str]) -> list[Pa
 
 
 def usual_formats() -> list[str]:
-    """All formats, without PDF where no browser can print it."""
+    """All formats, except PDF if no browser can print it."""
     return list(FORMATS if _browser() else FORMATS[:2])
 
 
@@ -73,7 +73,7 @@ def brief_text(report: Report) -> str:
 
 
 def headings(systems: SystemsTable) -> list[str]:
-    """What is shown of a system: quality, tokens where they were counted, latency, size."""
+    """The columns: quality, tokens if they were counted, latency, size."""
     tokens = ["tokens per question"] if _tokens(systems) is not None else []
     return [systems.measures[0].label, *tokens, "p50", "index"]
 
@@ -91,7 +91,7 @@ def _tokens(systems: SystemsTable) -> int | None:
 
 
 def _shown(systems: SystemsTable) -> list[SystemRow]:
-    """The best systems, and the recommended one wherever it is."""
+    """The best systems, and always the recommended one."""
     return [row for row in systems.rows if row.place <= SHOWN or row.chosen]
 
 
@@ -108,7 +108,7 @@ def _pdf(page: str) -> bytes:
     browser = _browser()
     if browser is None:
         raise MissingExtraError(
-            f"a PDF needs a browser that prints: install chromium, or leave pdf out (looked for {', '.join(BROWSERS)})."
+            f"a PDF needs a browser: install chromium, or leave pdf out (looked for {', '.join(BROWSERS)})."
         )
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "brief.html"), Path(folder, "brief.pdf")

@@ -48,12 +48,12 @@ LEFT, TOP, BOTTOM = 64, 26, 280
 
 
 def draw(chart: Chart) -> Markup:
-    """The figure; its label is the finding."""
+    """Draw a figure; its label is the finding."""
     return draw_plot(chart.plot, chart.finding)
 
 
 def draw_plot(plot: Plot, label: str) -> Markup:
-    """A chart of any kind."""
+    """Draw a chart of any kind."""
     match plot:
         case LineChart():
             return curves(plot.curves, plot.x, plot.y, label)
@@ -68,7 +68,7 @@ def draw_plot(plot: Plot, label: str) -> Markup:
 
 
 def keys(chart: Chart) -> tuple[tuple[int, str], ...]:
-    """Number and name of the coloured curves; empty where bars carry their names."""
+    """Number and name of the coloured curves; empty if bars carry their names."""
     if not isinstance(chart.plot, LineChart):
         return ()
     found = {one.place: one.name for one in chart.plot.curves if one.place <= COLOURS}
@@ -76,7 +76,7 @@ def keys(chart: Chart) -> tuple[tuple[int, str], ...]:
 
 
 def bars(plot: BarChart, label: str) -> Markup:
-    """Bars under the name of their system, split into parts; a text replaces what was not observed."""
+    """Bars grouped by system, split into parts; a text replaces values that were not observed."""
     longest = max((sum(_seen(one)) for group in plot.groups for one in group.bars), default=0.0)
     scale = Scale(0.0, longest or 1.0, 8, WIDTH - ROOM)
     parts: list[Markup] = []
@@ -110,7 +110,7 @@ def _bar(one: Bar, plot: BarChart, scale: Scale, y: float, name: str) -> Iterato
 def bar_text(one: Bar, plot: BarChart) -> str:
     """The text next to a bar: the lengths of its parts, and its label."""
     lengths = one.text or " + ".join(plot.say(part) for part in one.parts if part is not None)
-    return ", ".join(filter(None, (lengths or "not seen", one.label)))
+    return ", ".join(filter(None, (lengths or "unknown", one.label)))
 
 
 def _seen(one: Bar) -> list[float]:
@@ -118,7 +118,7 @@ def _seen(one: Bar) -> list[float]:
 
 
 def plane(dots: Sequence[Dot], x: Axis, y: Axis, label: str) -> Markup:
-    """Every setting as a dot, a store's settings joined, and the front; numbers name the stores."""
+    """Every setting as a dot, each store's settings joined, and the Pareto front; numbers refer to stores."""
     across = padded_range([dot.x for dot in dots], LEFT, WIDTH - 16, log=x.log)
     up = padded_range([dot.y for dot in dots], BOTTOM, TOP, log=y.log)
     places = [(across.at(dot.x), up.at(dot.y)) for dot in dots]
@@ -144,7 +144,7 @@ def plane(dots: Sequence[Dot], x: Axis, y: Axis, label: str) -> Markup:
 
 
 def curves(lines: Sequence[Curve], x: Axis, y: Axis, label: str) -> Markup:
-    """A curve a system, with its measured points and its fitted line; those beyond the colours are grey."""
+    """One curve per system, with measured points and fitted line; curves beyond the palette are grey."""
     known = [point for one in lines for point in one.points]
     across = padded_range([a for a, _ in known], LEFT, WIDTH - 30, log=x.log)
     ends_of_bars = [end for one in lines for _, *ends in one.spread for end in ends]
@@ -175,7 +175,7 @@ def curves(lines: Sequence[Curve], x: Axis, y: Axis, label: str) -> Markup:
 
 
 def intervals(plot: IntervalChart, label: str) -> Markup:
-    """Values one below the other, each with its interval."""
+    """Values with intervals, one per row."""
     ends = [end for one in plot.rows for end in (one.value, one.low, one.high) if end is not None]
     known = [end for end in ends if end > 0] if plot.axis.log else ends
     scale = padded_range([0.0, *known] if plot.zero else known, 8, WIDTH - 8, log=plot.axis.log)
@@ -238,7 +238,7 @@ def diagonal_scatter(plot: ScatterChart, label: str) -> Markup:
 
 
 def spread_labels(heights: Sequence[float], room: float = 12.0) -> list[float]:
-    """Heights for labels, in the order of the given ones and as near to them as labels of this height allow."""
+    """Heights for labels without overlap, in the given order and as near as possible to the given heights."""
     order = sorted(range(len(heights)), key=lambda number: heights[number])
     found = [heights[number] for number in order]
     for _ in range(100):
@@ -264,7 +264,7 @@ def _colour(place: int) -> int:
 
 
 def _free(own: Sequence[tuple[float, float]], taken: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """A place next to one of a store's own dots, far from everything else."""
+    """A free position next to one of a store's dots."""
     steps = ((11, -7), (-11, -7), (11, 14), (-11, 14), (14, 4), (-14, 4))
     around_it = [(x + dx, y + dy) for x, y in own for dx, dy in steps]
 
@@ -275,7 +275,7 @@ def _free(own: Sequence[tuple[float, float]], taken: Sequence[tuple[float, float
 
 
 def _steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Points joined by level lines: between two systems the cheaper one's quality is what can be had."""
+    """A step line through points: between two systems, only the cheaper one's quality is available."""
     found: list[tuple[float, float]] = []
     for x, y in points:
         if found:
@@ -285,7 +285,7 @@ def _steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _free_around(at: tuple[float, float], taken: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The place around a point that is farthest from other points and labels, the upper right one if all are free."""
+    """The position around a point that is farthest from other points and labels; upper right if all are free."""
     around_it = [
         (at[0] + dx, at[1] + dy) for dx, dy in ((12, -10), (-12, -10), (12, 10), (-12, 10), (15, 0), (-15, 0))
     ]

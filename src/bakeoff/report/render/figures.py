@@ -1,4 +1,4 @@
-"""Figures of the report that have no general chart: strips in a table, stacked counts, question by question, boxes."""
+"""Special figures of the report: interval strips in a table, stacked counts, scatter by question, box plots."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STRIP = (150, 20)
 
 
 def strip_scale(rows: Sequence[SystemRow]) -> Scale:
-    """The scale that all intervals of a table share."""
+    """The common scale of a table's intervals."""
     ends = [
         end
         for row in rows
@@ -67,7 +67,7 @@ def strip_axis(scale: Scale) -> Markup:
 
 
 def wins(pairs: PairTable, label: str) -> Markup:
-    """Queries on which the best system is better, equal or worse than each other one."""
+    """How often the best system is better than, equal to or worse than each other one."""
     parts: list[Markup] = []
     for number, pair in enumerate(pairs.against):
         y = number * ROW + 14
@@ -95,7 +95,7 @@ def query_by_query(pairs: PairTable, label: str) -> Markup:
 
 
 def rank_bars(table: RankTable, label: str) -> Markup:
-    """Shares of queries by the rank of their first relevant result."""
+    """Shares of queries by rank of the first relevant result."""
     kinds = [f"step{number}" for number in range(1, len(table.spans))] + ["none"]
     parts: list[Markup] = []
     for number, row in enumerate(table.rows):

@@ -1,4 +1,4 @@
-"""A result → one HTML file that needs nothing else: no network, no server, no library."""
+"""A result → one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def write_html(result: Result, path: Path | None = None) -> Path:
-    """Write the report, by default as report.html in the run's folder, and return where it is."""
+    """Write the report, by default as report.html in the run's folder, and return its path."""
     target = path or result.path / "report.html"
     write_file(target, page(build_report(result)).encode("utf-8", "replace"))
     return target
@@ -62,7 +62,7 @@ def page(report: Report) -> str:
 
 @functools.cache
 def templates() -> jinja2.Environment:
-    """The page templates; every value put into them is escaped."""
+    """The page templates; all values are escaped."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -78,24 +78,24 @@ def templates() -> jinja2.Environment:
 
 
 def _present_steps(report: Report) -> list[tuple[int, str]]:
-    """The steps that any system has, each with its position."""
+    """The steps that occur in any system, each with its position."""
     return [
         (i, step) for i, step in enumerate(STEPS) if any(row.steps[i] is not None for row in report.latencies)
     ]
 
 
 def _shade(value: float) -> str:
-    """How dark a cell is: 0 to 1, in steps that do not pretend precision."""
+    """How dark a cell is: 0 to 1, in coarse steps."""
     return f"{min(1.0, max(0.0, value)):.2f}"
 
 
 def source_hash(script: str) -> str:
-    """The name under which the page allows its own script and no other to run."""
+    """The hash by which the page's content policy allows only its own script."""
     digest = hashlib.sha256(script.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def _notes(times: Iterable[StoredTime]) -> list[str]:
-    """The different reasons for missing times; the table shows already which phases of a total are unknown."""
+    """The distinct reasons for missing times; the table itself shows which phases are unknown."""
     notes = [time.note for time in times if time.value is None and time.note]
     return list(dict.fromkeys(UNKNOWN if note.endswith(UNKNOWN) else note for note in notes))

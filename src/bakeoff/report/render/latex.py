@@ -1,4 +1,4 @@
-"""A report's tables for a paper: LaTeX with booktabs, one file a table."""
+"""A report's tables for a paper: LaTeX with booktabs, one file per table."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def files(report: Report) -> dict[str, str]:
 
 
 def plain(text: object) -> str:
-    """A text that LaTeX prints as it is; what its fonts may lack is left to a Unicode engine."""
+    """Text with LaTeX escaped; characters its fonts may lack need a Unicode engine."""
     return "".join(_SPECIAL.get(character, character) for character in " ".join(str(text).split()))
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], caption: str, left: int = 1) -> str:
-    """A table with the first `left` columns of words and the others of numbers; cells are ready for LaTeX."""
+    """A table with `left` text columns, then number columns; cells are already escaped."""
     lines = [
         r"\begin{table}",
         r"  \centering",
@@ -70,7 +70,7 @@ def _systems(systems: SystemsTable) -> str:
     caption = f"Means with 95\\% bootstrap intervals over questions ($n = {n}$)."
     missing = max((mean.incomplete for row in systems.rows for mean in row.means), default=0)
     if missing:
-        caption += f" *: files that the truth of {missing:,} questions names were not read."
+        caption += f" *: the truth of {missing:,} questions names files that were not read."
     return table(headings, rows, caption)
 
 

@@ -1,4 +1,4 @@
-"""The report's twin in Markdown: the same rows, for a repository, a pull request or a diff."""
+"""The report as Markdown: the same rows, for a repository, a pull request or a diff."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bakeoff.storage.cache import write_file
 
 
 def write_markdown(result: Result, path: Path | None = None) -> Path:
-    """Write the report, by default as report.md in the run's folder, and return where it is."""
+    """Write the report, by default as report.md in the run's folder, and return its path."""
     target = path or result.path / "report.md"
     write_file(target, text(build_report(result)).encode("utf-8", "replace"))
     return target
@@ -182,7 +182,7 @@ def _breakdown(part: Breakdown, systems: SystemsTable) -> list[str]:
 
 
 def _group(mean: GridMean) -> str:
-    """A mean of a group: what it leaves out is in the heading, or follows from n."""
+    """The mean of a group; the heading or n shows what it leaves out."""
     interval = say.interval(mean.interval.low, mean.interval.high)
     return f"{say.format_incomplete(mean.value, mean.incomplete)} {interval} (n {mean.n})".replace("  ", " ")
 
@@ -272,7 +272,7 @@ def _times(report: Report) -> list[str]:
             for row in report.latencies
         ]
         lines += ["## Latency", "", f"**{escape_markdown(find.of_latency(report.latencies))}**", ""]
-        lines += [] if report.curves else [escape_markdown(HOW), ""]  # the curves state it too
+        lines += [] if report.curves else [escape_markdown(HOW), ""]  # the curves state this too
         lines += table(["system", *names, "samples", *([PROMISES] if promised else [])], rows)
     if report.curves:
         lines += _chart(report.curves)
@@ -325,7 +325,7 @@ SIZES = ("chunker", "chunks", "mean", "shortest", "first quartile", "median", "t
 
 
 def corpus_and_truth(back: Provenance) -> list[str]:
-    """How the corpus was cut, what is left out of the means, what each rule matched, and what was not read."""
+    """Chunking, exclusions from the means, rule matches and unread files."""
     lines = ["## Corpus and truth", "", *_chunks(back), *_lengths(back), *_exclusions(back)]
     if back.rules:
         hits = [(hit.query_id, hit.source, hit.rule, hit.hits, hit.documents) for hit in back.rules]
@@ -374,7 +374,7 @@ def _exclusions(back: Provenance) -> list[str]:
 
 
 def how_it_was_made(back: Provenance, systems: SystemsTable) -> list[str]:
-    """Measures, conventions, run and environment, the experiment itself, and the command that writes it again."""
+    """Measures, conventions, run and environment, the experiment file, and the command that rewrites the report."""
     lines = ["## How it was made", ""]
     lines += table(
         ["measure", "meaning", "truth"], [(n.label, n.meaning, n.sources) for n in systems.measures], left=3
@@ -385,5 +385,9 @@ def how_it_was_made(back: Provenance, systems: SystemsTable) -> list[str]:
         ("environment", back.environment),
     ):
         lines += table([heading, ""], rows, left=2)
-    lines += [*block(back.experiment), "In the folder that holds the run, this writes the report again:", ""]
+    lines += [
+        *block(back.experiment),
+        "To write the report again, run in the folder that contains the run:",
+        "",
+    ]
     return lines + block(back.command)

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PALETTE = ("#0072b2", "#d55e00", "#007a5a", "#a8487f", "#7a6a00", "#2f8fc4", "#8a4b00", "#5c6366")
-"""The colours of curves on the page, by place."""
+"""The colours of curves, as on the page."""
 SHAPES = "os^DvPX*"
-"""Line styles differ, so that curves can be read in black and white."""
+"""Different line styles keep curves readable in black and white."""
 GREY = "#c9cbc9"
 UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
-"""No dates in the files: the same run gives the same bytes."""
+"""Files contain no dates, so the same run gives the same bytes."""
 WIDTH, ROW = 6.4, 0.32
 UNDER = 0.6
-"""Inches from an axis to the names under it."""
+"""Inches between an axis and the legend below it."""
 
 
 def write_figures(report: Report, folder: Path, formats: Iterable[str]) -> list[Path]:
@@ -63,7 +63,7 @@ def _plots(report: Report) -> Iterator[tuple[str, Plot, str]]:
 
 
 def draw_plot(plot: Plot, title: str) -> Figure:
-    """A chart of any kind."""
+    """Draw a chart of any kind."""
     match plot:
         case LineChart():
             return _lines(plot, title)
@@ -76,7 +76,7 @@ def draw_plot(plot: Plot, title: str) -> Figure:
 
 
 def blank(rows: int, title: str) -> tuple[Figure, Axes]:
-    """An empty figure with room for this many rows."""
+    """An empty figure with room for a number of rows."""
     figure = Figure(figsize=(WIDTH, max(1.8, ROW * rows + 1.1)))
     axes = figure.subplots()
     axes.set_title(literal(title), loc="left", fontsize=9, wrap=True)
@@ -87,7 +87,7 @@ def blank(rows: int, title: str) -> tuple[Figure, Axes]:
 def set_scale(
     axes: Axes, way: Literal["x", "y"], *, log: bool, say: Callable[[float], str], ticks: Sequence[float] = ()
 ) -> None:
-    """The scale of one direction, its ticks written as in the report."""
+    """Set the scale of one axis, with ticks formatted as in the report."""
     axis = axes.xaxis if way == "x" else axes.yaxis
     if log:
         (axes.set_xscale if way == "x" else axes.set_yscale)("log")
@@ -102,17 +102,17 @@ def set_scale(
 
 
 def names_of_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Names at the left, first on top."""
+    """Put names at the left, first on top."""
     axes.set_yticks([-place for place in range(len(names))], [literal(name) for name in names], fontsize=8)
 
 
 def literal(text: str) -> str:
-    """A text whose dollar signs are not mathematics."""
+    """Text with dollar signs escaped, so that they do not start mathematics."""
     return text.replace("$", r"\$")
 
 
 def _lines(plot: LineChart, title: str) -> Figure:
-    """Curves by number; names are under the figure, lines beyond the colours are grey."""
+    """Curves by number; names are below the figure, curves beyond the palette are grey."""
     figure, axes = blank(9, title)
     for curve in sorted(plot.curves, key=lambda one: -one.place):
         named = curve.place <= len(PALETTE)
@@ -188,7 +188,7 @@ def _scatter(plot: ScatterChart, title: str) -> Figure:
 
 
 def _legend(figure: Figure, axes: Axes, handles: Sequence[Artist], columns: int) -> None:
-    """Names under the axis, where they hide nothing."""
+    """Put the legend below the axis, where it hides nothing."""
     under = -UNDER / (figure.get_size_inches()[1] * axes.get_position().height)
     axes.legend(
         handles=list(handles),
@@ -201,5 +201,5 @@ def _legend(figure: Figure, axes: Axes, handles: Sequence[Artist], columns: int)
 
 
 def _is_round(value: float) -> bool:
-    """Whether a tick begins with 2 or 5; only those are named between powers of ten."""
+    """Whether a tick begins with 2 or 5; only those are labelled between powers of ten."""
     return f"{value:e}"[0] in "25"

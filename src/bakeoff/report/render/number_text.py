@@ -1,4 +1,4 @@
-"""Numbers, counts and names as the report writes them; a value that was not measured is a dash, never 0."""
+"""Formats numbers, counts and names for the report; an unmeasured value is a dash, never 0."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ count = count_text.count
 ABSENT = "–"
 MINUS = "\u2212"
 TIED = "\u00a0"
-"""The space between a number and its unit, where a line must not break."""
+"""A no-break space between a number and its unit."""
 
 
 def score(value: float | None) -> str:
@@ -48,7 +48,7 @@ def milliseconds(value: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Seconds to three digits, with the unit; what is shorter than a tenth in milliseconds or microseconds."""
+    """Seconds to three digits, with the unit; less than a tenth as milliseconds or microseconds."""
     if value is None:
         return ABSENT
     if value >= 0.1 or value <= 0:
@@ -72,23 +72,23 @@ def share(part: int, total: int) -> str:
 
 
 def questions(number: int) -> str:
-    """A number of questions: what a reader sees for queries."""
+    """A number of questions, the word readers see for queries."""
     return count(number, "question")
 
 
 def describe_counts(n: int, excluded: int, incomplete: int = 0) -> str:
-    """How many queries a mean counts and excludes (F48); `incomplete` ones have truth in files that were not read."""
+    """How many queries a mean counts and excludes (F48), and how many have truth in unread files."""
     missing = f", {unread(incomplete)}" if incomplete else ""
     return f"n {n:,}, {excluded:,} excluded{missing}"
 
 
 def unread(queries: int) -> str:
-    """How many queries have truth in files that were not read."""
+    """How many queries have truth in unread files."""
     return f"{queries:,} with unread truth"
 
 
 def format_incomplete(value: float | None, incomplete: int) -> str:
-    """A mean, with a mark where truth of some of its queries is in files that were not read (F55)."""
+    """A mean, marked if some queries have truth in unread files (F55)."""
     return score(value) + ("*" if incomplete and value is not None else "")
 
 

@@ -1,4 +1,4 @@
-"""The few shapes figures are drawn from; every text is escaped, colours come from the page's style."""
+"""SVG shapes for figures; text is escaped, colours come from the page's style sheet."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Scale:
     log: bool = False
 
     def at(self, value: float) -> float:
-        """The position of a value, kept inside the scale."""
+        """The position of a value, clamped to the scale."""
         low, high, value = (math.log10(v) if self.log else v for v in (self.low, self.high, value))
         share = 0.5 if high <= low else min(1.0, max(0.0, (value - low) / (high - low)))
         return round(self.start + share * (self.stop - self.start), 1)
@@ -34,7 +34,7 @@ class Scale:
 
 
 def padded_range(values: Iterable[float], start: float, stop: float, *, log: bool = False) -> Scale:
-    """A scale that holds all values with a little room at both ends."""
+    """A scale for all values, with a margin at both ends."""
     known = list(values) or [0.0, 1.0]
     low, high = min(known), max(known)
     if log:
@@ -44,7 +44,7 @@ def padded_range(values: Iterable[float], start: float, stop: float, *, log: boo
 
 
 def drawing(height: float, label: str, parts: Iterable[Markup], width: float = WIDTH) -> Markup:
-    """An image of its own size that shrinks with the page; `label` is what it says to those who cannot see it."""
+    """An image that shrinks with the page; `label` is its text for screen readers."""
     return Markup(
         '<svg class="figure" role="img" viewBox="0 0 {} {}" style="max-width:{}px"><title>{}</title>{}</svg>'
     ).format(round(width), round(height), round(width * 1.1), label, Markup("").join(parts))
@@ -63,7 +63,7 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
 
 
 def circle(x: float, y: float, r: float, kind: str, title: str = "") -> Markup:
-    """A dot with what it says when pointed at."""
+    """A dot with a tooltip."""
     return Markup('<circle cx="{}" cy="{}" r="{}" class="{}">{}</circle>').format(
         x, y, round(r, 1), kind, _title(title)
     )
@@ -89,7 +89,7 @@ def axis(
     most: int = 6,
     ticks: Sequence[float] = (),
 ) -> Iterable[Markup]:
-    """A horizontal axis at y with faint lines up to `top`; round values are named, or the given ones."""
+    """A horizontal axis at y with grid lines up to `top`; labels round values, or the given ones."""
     for value in ticks or scale.ticks(most):
         x = scale.at(value)
         yield line(x, top, x, y, "grid")
@@ -99,7 +99,7 @@ def axis(
 def vertical_text(
     scale: Scale, x: float, right: float, say: Callable[[float], str], most: int = 6
 ) -> Iterable[Markup]:
-    """A vertical axis at x with faint lines to `right`."""
+    """A vertical axis at x with grid lines to `right`."""
     for value in scale.ticks(most):
         y = scale.at(value)
         yield line(x, y, right, y, "grid")
@@ -107,7 +107,7 @@ def vertical_text(
 
 
 def legend(names: Sequence[tuple[str, str]], y: float) -> Iterator[Markup]:
-    """Names next to a square in the colour of each kind."""
+    """A legend: each name next to a square in its colour."""
     at = 8.0
     for name, kind in names:
         yield bar(at, y - 9, 10, 10, kind)
@@ -116,7 +116,7 @@ def legend(names: Sequence[tuple[str, str]], y: float) -> Iterator[Markup]:
 
 
 def shorten(label: str, characters: int) -> str:
-    """A label that fits, with its end kept: that is where systems differ."""
+    """A shortened label that keeps its end, where systems differ."""
     if len(label) <= characters:
         return label
     return f"{label[: characters // 3]}…{label[-(characters - characters // 3 - 1) :]}"

@@ -1,4 +1,4 @@
-"""A run's report in the formats that were asked for."""
+"""Writes a run's report in the requested formats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIGURES = ("svg", "png", "pdf")
 def write(
     result: Result, folder: Path, formats: Sequence[str], more: tuple[ReportSection, ...] = ()
 ) -> list[Path]:
-    """Write the files, with `more` sections, and return where they are, in the order of the formats."""
+    """Write the files, with `more` sections, and return their paths in the order of the formats."""
     report = build_report(result)
     report = replace(report, extras=(*more, *report.extras))
     paths = [path for kind in formats if kind not in FIGURES for path in _pages(report, folder, kind)]

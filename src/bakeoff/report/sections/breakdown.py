@@ -23,7 +23,7 @@ class Breakdown:
     label: str
     groups: tuple[str, ...]
     excluded: tuple[int, ...]
-    """Queries of each group that the primary measure leaves out for every system."""
+    """For each group, the queries that the primary measure excludes for every system."""
     rows: tuple[tuple[str, tuple[GridMean, ...]], ...]
     hidden: int
     others: tuple[tuple[str, str, tuple[GridMean, ...]], ...] = ()
@@ -52,7 +52,7 @@ class RankTable:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """What a breakdown is made of: measures with their labels, the one that decides first, and incomplete queries."""
+    """The input of a breakdown: measures with their labels, primary first, and incomplete queries."""
 
     measures: Mapping[str, str]
     systems: tuple[str, ...]
@@ -61,7 +61,7 @@ class Grouping:
 
 
 def breakdown(grid: ScoreGrid, grouping: Grouping, label: str) -> Breakdown | None:
-    """Means by category, difficulty, intent or a tag; None where the queries have fewer than two different ones."""
+    """Means by category, difficulty, intent or a tag; None if the queries have fewer than two values of it."""
     names = [query.label(label) or NOT_GIVEN for query in grid.queries]
     groups = sorted(set(names), key=lambda name: (name == NOT_GIVEN, names.index(name)))
     if len(groups) < 2:
@@ -82,7 +82,7 @@ def breakdown(grid: ScoreGrid, grouping: Grouping, label: str) -> Breakdown | No
 
 
 def _group_means(grid: ScoreGrid, grouping: Grouping, inside: BoolArray) -> dict[tuple[str, str], GridMean]:
-    """The means of one group; how many of its queries have unread truth goes with each."""
+    """The means of one group, each with its number of queries with unread truth."""
     found = resampled_group(
         grid, tuple(grouping.measures), grouping.systems, inside=inside, seed=grouping.seed
     )
@@ -92,7 +92,7 @@ def _group_means(grid: ScoreGrid, grouping: Grouping, inside: BoolArray) -> dict
 
 
 def rank_table(grid: ScoreGrid, primary: str, systems: Sequence[str], depth: int) -> RankTable | None:
-    """The ranks of first relevant results, from RR or else from Hit at several depths; None where both are missing."""
+    """The ranks of first relevant results, from RR or else from Hit at several depths; None without either."""
     unit = parse(primary).unit
     found = [measure for measure in map(parse, grid.values) if measure.budget is None]
     reciprocal = _preferred_measure([m for m in found if m.name == "RR"], unit)
@@ -117,7 +117,7 @@ def reciprocal_measure(grid: ScoreGrid, unit: Unit | None) -> Measure | None:
 
 
 def _preferred_measure(measures: list[Measure], unit: Unit | None) -> Measure | None:
-    """The one at the primary measure's unit, the deepest first."""
+    """The measures at the primary measure's unit, deepest first."""
     key: Callable[[Measure], tuple[bool, float]] = lambda m: (m.unit != unit, -(m.k or float("inf")))  # noqa: E731
     return min(measures, key=key, default=None)
 

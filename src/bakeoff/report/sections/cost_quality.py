@@ -1,4 +1,4 @@
-"""Quality against what it costs: latency, size, money; each with the systems that nothing beats in both."""
+"""Quality against latency, size and money, each with its Pareto front."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from bakeoff.stats.intervals import Interval
 
 HOW = (
     "No cost is known: the experiment has no prices. Add prices: {date: …, machine_per_hour: …, million_tokens: "
-    "{MODEL: 0}} to its file. The next load of this run then prices its systems, and so does the next run; prices "
-    "measure nothing anew."
+    "{MODEL: 0}} to its file. The next run, or the next load of this run, then computes costs; nothing is "
+    "measured again."
 )
-BY_MEANS = "The front compares plain means, even of systems that are tied (see the pairs)."
+BY_MEANS = "The front compares means, even of systems that are tied (see the pairs)."
 ONE_THREAD = "queries at the speed of one thread in this run"
 UNDER_LOAD = "queries at the highest speed under load"
 WITHOUT_MODEL = "--end-to-end"
-"""What the note of a cost under load holds where it leaves the embedding of queries out."""
+"""The note of a cost under load that excludes the embedding of queries."""
 PARTS = {
     "a million queries": ("cost_queries", "million_queries"),
     "a refresh of the corpus": ("cost_refresh", "refresh"),
 }
-"""What is paid for → the figure's name and the cost's."""
+"""Item of cost → names of the figure and of the cost."""
 
 
 PREFERRED = {"tokens": "tokens", "latency": "latency", "index size": "size", "cost": "cost_queries"}
@@ -57,13 +57,13 @@ class CostQualityPoint:
 
     @property
     def front(self) -> tuple[TradePoint, ...]:
-        """The systems that none is both better and cheaper than, the cheapest first."""
+        """The systems on the Pareto front, cheapest first."""
         return tuple(sorted((p for p in self.points if p.on_front), key=lambda p: p.cost))
 
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """The costs of systems in a currency, how they came about, or why there are none."""
+    """The costs of systems in a currency with their basis, or why they are unknown."""
 
     currency: str
     costs: Mapping[str, Cost]
@@ -73,7 +73,7 @@ class Pricing:
 def trades(
     table: SystemsTable, higher_is_better: bool, bill: Pricing, decided_by: tuple[str, ...] = ()
 ) -> tuple[CostQualityPoint, ...]:
-    """The trades of which any system has both sides; what decided comes first."""
+    """The trade-offs for which any system has both values; the deciding one comes first."""
     found = _all(table, partial(trade_points, table.rows, higher_is_better=higher_is_better), bill)
     scored = sum(row.primary.value is not None for row in table.rows)
     known = (replace(trade, without_cost=scored - len(trade.points)) for trade in found if trade.points)
@@ -82,7 +82,7 @@ def trades(
 
 
 def bill_of(result: Result) -> Pricing:
-    """What systems cost: at the speed under load where whole queries were counted there, else by the run's timings."""
+    """The costs of systems: at the speed under load if that covers whole queries, else from the run's timings."""
     stored = _stored_costs(result)
     prices = prices_of(result) or (stored[0] if stored else None)
     if prices is None:
@@ -93,7 +93,7 @@ def bill_of(result: Result) -> Pricing:
 
 
 def unpriced_reason(found: tuple[CostQualityPoint, ...], bill: Pricing) -> str:
-    """Why the figure against money is missing, or incomplete."""
+    """Why the figure of costs is missing or incomplete."""
     if not bill.costs:
         return bill.basis
     missing = [what for what, part in PARTS.items() if not any(trade.name == part[0] for trade in found)]
@@ -126,9 +126,7 @@ def _all(
         cheaper="faster",
         say=say.milliseconds,
         points=points(speed),
-        notes=(
-            f"{BY_MEANS} A p50 has no interval here: medians that are near may change places in another run.",
-        ),
+        notes=(f"{BY_MEANS} A p50 has no interval here: close medians may swap in another run.",),
     )
     yield CostQualityPoint(
         name="size",
@@ -152,7 +150,7 @@ def _all(
             points=points(vectors),
             notes=(
                 BY_MEANS,
-                "A form that is rescored keeps the full vectors too, outside the bytes it searches.",
+                "A rescored form also keeps the full vectors, which are not part of the bytes searched.",
             ),
         )
     paid = partial(money, bill.currency)
@@ -174,7 +172,7 @@ def _all(
 def _tokens(
     table: SystemsTable, points: Callable[[Mapping[str, float | None]], tuple[TradePoint, ...]]
 ) -> Iterator[CostQualityPoint]:
-    """Quality against the tokens of a question's results, where they were counted."""
+    """Quality against the tokens of a question's results, if they were counted."""
     for place, note in enumerate(table.measures):
         if not note.quality:
             counted = {row.system: row.means[place].value for row in table.rows}
@@ -192,7 +190,7 @@ def _tokens(
 
 
 def _notes(priced: Mapping[str, PricedCost]) -> Iterator[str]:
-    """Why an amount is missing, or what was estimated, once each."""
+    """The distinct reasons why amounts are missing or estimated."""
     reasons: dict[str, list[str]] = {}
     for system, one in priced.items():
         if one.note:
@@ -206,13 +204,13 @@ def _prices_of(bill: Pricing, part: str) -> dict[str, PricedCost]:
 
 
 def _stored_costs(result: Result) -> tuple[Prices, dict[str, Cost]] | None:
-    """The prices and costs that the newest load of the run stored."""
+    """The prices and costs stored by the run's newest load."""
     if not all_loads(result.path):
         return None
     try:
         record = open_load(result.path).record
     except BakeoffError:
-        return None  # the section on load says why
+        return None  # the section on load explains it
     if not record["prices"] or not record["costs"]:
         return None
     costs = {
@@ -225,7 +223,7 @@ def _stored_costs(result: Result) -> tuple[Prices, dict[str, Cost]] | None:
 
 
 def _whole(costs: Mapping[str, Cost]) -> bool:
-    """Whether queries were embedded when they were asked: else a dear model would look cheap."""
+    """Whether queries were embedded at search time; otherwise an expensive model would look cheap."""
     return not any(WITHOUT_MODEL in cost.million_queries.note for cost in costs.values())
 
 

@@ -1,4 +1,4 @@
-"""What the systems cost: quality against latency and size, ingestion phases, latencies."""
+"""Costs of the systems: latency, size, ingestion phases."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from bakeoff.runs.stored_times import StoredTime, read_times, stored_time
 
 STATISTICS = ("p50_ms", "p90_ms", "p95_ms", "p99_ms", "mean_ms")
 PROMISES = "store settings"
-"""The heading of the settings that a latency depends on."""
+"""The column of store settings that affect latency."""
 STEPS = ("embed", "search", "fuse", "rerank")
 
 
 @dataclass(frozen=True, slots=True)
 class TradePoint:
-    """A system's quality and one cost; on the front, none is both better and cheaper."""
+    """A system's quality and one cost; on the front, no system is both better and cheaper."""
 
     place: int
     system: str
@@ -31,7 +31,7 @@ class TradePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyRow:
-    """Milliseconds a query: statistics of the whole, means of the steps, lowest and highest p50 across runs.
+    """Milliseconds per query: statistics of the total, means of the steps, lowest and highest p50 across runs.
 
     `guarantees` are the store's settings that trade latency for consistency, durability or freshness (F53).
     """
@@ -47,7 +47,7 @@ class LatencyRow:
 def trade_points(
     rows: Sequence[SystemRow], costs: Mapping[str, float | None], higher_is_better: bool
 ) -> tuple[TradePoint, ...]:
-    """Quality against a cost, by system, of the systems that have both; a cost of 0 has no place on a log scale."""
+    """Quality and cost of the systems that have both; a cost of 0 cannot be shown on a log scale."""
     known = [
         (row, row.primary.value, float(cost))
         for row in rows
@@ -62,7 +62,7 @@ def trade_points(
 
 
 def latency_rows(result: Result, systems: Sequence[str]) -> tuple[LatencyRow, ...]:
-    """The stored latencies of systems that have any."""
+    """The stored latencies."""
     stored = read_times(result)
     spread = _across_runs(result) if result.record.runs > 1 else {}
     timed = [system for system in systems if (system, "total", "mean_ms") in stored]
@@ -80,7 +80,7 @@ def latency_rows(result: Result, systems: Sequence[str]) -> tuple[LatencyRow, ..
 
 
 def _guarantees(result: Result, system: str) -> str:
-    """Consistency, durability and refresh of a system's stores, with the engine's own where they differ."""
+    """Consistency, durability and refresh of a system's stores, with the engine's default if it differs."""
     found = [one for one in result.record.guarantees if one.system == system]
     return "; ".join(Guarantee(one.name, one.kind, one.value, one.default).text for one in found)
 
@@ -99,7 +99,7 @@ def _front(points: list[tuple[float, float]]) -> list[bool]:
 
 
 def _across_runs(result: Result) -> dict[str, tuple[float, float]]:
-    """Lowest and highest p50 of the runs of each system, from every stored latency."""
+    """Lowest and highest p50 across runs of each system."""
     rows = result.latencies.select(["system", "repeat", "total_ms"]).drop_null()
     systems = rows["system"].combine_chunks().dictionary_encode()
     codes, repeats = systems.indices.to_numpy(), rows["repeat"].to_numpy()

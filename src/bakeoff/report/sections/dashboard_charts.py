@@ -21,10 +21,10 @@ from bakeoff.report.sections.parts import (
 from bakeoff.runs.score_grid import GridMean
 
 SYSTEMS = 5
-"""Systems with a row of their own in a group."""
+"""The number of systems shown per group."""
 ROWS = 25
 NAMED_RUNS = 5
-"""Runs whose names fit under a chart; more are numbered."""
+"""The number of runs whose names fit under a chart; more are numbered."""
 
 
 def overview_means(table: QueryOverview) -> IntervalChart:
@@ -34,13 +34,13 @@ def overview_means(table: QueryOverview) -> IntervalChart:
 
 
 def overview_trade(table: QueryOverview) -> ScatterChart:
-    """Quality against latency; numbers are places in the table."""
+    """Quality against latency; letters are those of the table."""
     x = Axis("p50 in ms", say.milliseconds, log=True, higher_is_better=False)
     return _scatter(table, x, [row.p50_ms for row in table.rows])
 
 
 def vector_trade(table: QueryOverview) -> ScatterChart | None:
-    """Quality against the bytes of a vector; None where all systems have as many."""
+    """Quality against bytes per vector; None if all systems have the same."""
     counts = [row.vector_bytes for row in table.rows]
     if len({count for count in counts if count}) < 2:
         return None
@@ -60,7 +60,7 @@ def _scatter(table: QueryOverview, x: Axis, costs: Sequence[float | None]) -> Sc
 
 
 def group_measures(part: Breakdown) -> tuple[str, ...]:
-    """The measures that a breakdown has, the primary one first."""
+    """The measures of a breakdown, the primary one first."""
     primary = part.rows[0][1][0].measure
     return (primary, *dict.fromkeys(measure for measure, _, _ in part.others))
 
@@ -85,7 +85,7 @@ def lift_chart(lifts: Mapping[str, GridMean]) -> IntervalChart:
 
 
 def question_scatter(rows: Sequence[ExploredQuery], first: str, second: str) -> ScatterChart:
-    """Each question by its scores of two systems, in the colour of its category; above the line the first is better."""
+    """Each question by its scores in two systems, coloured by category; above the line the first is better."""
     kinds = tuple(dict.fromkeys(row.category for row in rows if row.category))
     dots = (
         Dot(kinds.index(row.category) + 1 if row.category else 0, f"{row.id} {row.text}", b, a)
@@ -98,7 +98,7 @@ def question_scatter(rows: Sequence[ExploredQuery], first: str, second: str) -> 
 
 
 def history_chart(entries: Sequence[HistoryEntry]) -> LineChart:
-    """The leader's mean of each run; only runs compared question by question are joined by a line."""
+    """The leader's mean in each run; a line joins only runs that were compared question by question."""
     known = [(entry, entry.mean) for entry in entries if entry.mean is not None]
     stretches: list[list[tuple[float, float]]] = []
     for place, (entry, mean) in enumerate(known):

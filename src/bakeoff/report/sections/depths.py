@@ -1,4 +1,4 @@
-"""The report's section on depths: quality and speed at each top_k with their spread over runs, and Welch's tests."""
+"""The report's section on depths: quality and speed at each top_k, spread over runs, and Welch's tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bakeoff.stats.repeat_summary import RunSummary
 
 TITLE = "Each depth measured by itself"
 CAPTION = (
-    "Medians over runs that each read, embedded, indexed and searched anew; bars: quartiles of the runs."
+    "Medians over independent runs, each read, embedded, indexed and searched from scratch; bars: quartiles."
 )
 HINT = "Every run is a dot; the line joins the medians."
 TEST = "Welch's t-test on logarithms over independent runs; p corrected for all pairs of a depth (Holm)."
@@ -25,7 +25,7 @@ TEST = "Welch's t-test on logarithms over independent runs; p corrected for all 
 
 @dataclass(frozen=True, slots=True)
 class _DepthTable:
-    """A figure over depths: its name in the table, its file, its axis and how values are written."""
+    """A figure over depths: its name in the table, its file, its axis and its number format."""
 
     figure: str
     file: str
@@ -43,7 +43,7 @@ SHOWN = (
 
 
 def depths_section(result: Result, systems: Sequence[str]) -> ReportSection | None:
-    """The section, where configurations were measured anew; `systems` are in the report's order."""
+    """The section, if configurations were measured independently; `systems` are in the report's order."""
     try:
         found = read_configurations(result)
     except DataError as exc:
@@ -61,7 +61,7 @@ def depths_section(result: Result, systems: Sequence[str]) -> ReportSection | No
 
 
 def speed_sentences(found: Configurations, seed: int) -> Iterator[str]:
-    """What the runs show about speed at the deepest depth, of the fastest system against each other one."""
+    """Speed at the largest depth: the fastest system against each other one."""
     depths = sorted({k for system in found.systems for k in found.depths(system)})
     rates = (
         {system: found.across_runs(system, "qps", depths[-1]) for system in found.systems} if depths else {}
@@ -79,7 +79,7 @@ def speed_sentences(found: Configurations, seed: int) -> Iterator[str]:
 def _sentence(first: str, pair: SpeedComparison) -> str:
     other = pair.b if pair.a == first else pair.a
     if pair.p_holm is None or pair.ratio is None:
-        return f"Against {other} not tested: {pair.note or 'too few runs'}."
+        return f"Not tested against {other}: {pair.note or 'too few runs'}."
     if pair.p_holm >= ALPHA:
         return f"It is not distinguishable from {other} (p {say.p_value(pair.p_holm)})."
     ratio = pair.ratio if pair.a == first else 1 / pair.ratio
@@ -206,8 +206,8 @@ def _curve(found: Configurations, system: str, place: int, figure: str) -> Curve
 
 
 def _notes(found: Configurations, systems: Sequence[str]) -> Iterator[str]:
-    yield f"Latency is of the search, without embedding the query. {TEST}"
-    yield "CPU is in percent of one core, of the process that holds the engine alone, or of its server."
+    yield f"Latency covers the search, not the embedding of the query. {TEST}"
+    yield "CPU is in percent of one core, for the process that holds only the engine, or for its server."
     yield from (f"{system} could not be measured: {why}" for system, why in found.failures().items())
     for system in systems:
         note = found.note(system, "search_avg_memory_mb", found.depths(system)[0])

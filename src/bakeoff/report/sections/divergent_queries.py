@@ -1,4 +1,4 @@
-"""The queries on which systems differ most, with what each of them returned."""
+"""The queries on which systems differ most, with the results of each."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ReturnedRow:
 
 @dataclass(frozen=True, slots=True)
 class DifferingQuery:
-    """A query, every shown system's score on it, and the results of the systems that did best and worst."""
+    """A query, each shown system's score on it, and the results of the best and worst systems."""
 
     query: GridRow
     values: tuple[tuple[str, float], ...]
@@ -57,7 +57,7 @@ class DifferingQuery:
 
 
 def differing_queries(result: Result, grid: ScoreGrid, ordered: Sequence[str]) -> tuple[DifferingQuery, ...]:
-    """The queries whose scores spread most over the systems, widest first."""
+    """The queries whose scores vary most between systems, widest first."""
     measure = result.record.primary
     places = [grid.systems.index(system) for system in ordered]
     values = grid.values[measure][places]
@@ -78,7 +78,7 @@ def _widest(values: FloatArray) -> list[int]:
     if len(values) < 2:
         return []
     with warnings.catch_warnings():
-        # a query that no system has a score for has no spread, which is what NaN says
+        # a query without any score has no spread: NaN
         warnings.simplefilter("ignore", RuntimeWarning)
         spread = np.nan_to_num(np.nanstd(values, axis=0))
     order = np.argsort(-np.round(spread, 9), kind="stable")[:QUERIES_SHOWN]
@@ -86,7 +86,7 @@ def _widest(values: FloatArray) -> list[int]:
 
 
 def _extremes(values: FloatArray, higher_is_better: bool) -> list[int]:
-    """The places of the overall first, the best and the worst system on a query; ties go to the better placed."""
+    """The positions of the overall best, the query's best and its worst system; ties go to the better ranked."""
     merit = np.where(np.isnan(values), np.nan, values if higher_is_better else -values)
     best, worst = int(np.nanargmax(merit)), int(np.nanargmin(merit))
     first = [] if np.isnan(values[0]) else [0]
@@ -94,7 +94,7 @@ def _extremes(values: FloatArray, higher_is_better: bool) -> list[int]:
 
 
 class _Lists:
-    """The first passages of some systems for some queries, read once."""
+    """The top passages of some systems for some queries."""
 
     def __init__(self, result: Result, grid: ScoreGrid, queries: list[str], systems: list[str]) -> None:
         self._grid = grid
@@ -120,7 +120,7 @@ class _Lists:
 
     @property
     def marks(self) -> bool:
-        """Whether the first relevant result can be told from stored rows: ranks of documents or chunks."""
+        """Whether stored rows identify the first relevant result: ranks of documents or chunks."""
         return self._reciprocal is not None and self._reciprocal.unit in (Unit.DOCUMENT, Unit.CHUNK)
 
     def of(self, system: str, query: GridRow) -> tuple[DivergentPassage, ...]:
@@ -129,7 +129,7 @@ class _Lists:
         return tuple(self._passage(row, relevant) for row in rows[:PASSAGES_SHOWN])
 
     def _first_relevant(self, system: str, query: GridRow, rows: list[TableRow]) -> str | None:
-        """The chunk at which the first relevant unit is reached, from the stored reciprocal rank."""
+        """The chunk that holds the first relevant unit, from the stored reciprocal rank."""
         if not self.marks:
             return None
         measure = self._reciprocal

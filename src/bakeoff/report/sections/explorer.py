@@ -1,4 +1,4 @@
-"""What a reader looks at one query at a time: every query's scores, and what each system returned for it."""
+"""Query by query: scores, and what each system returned."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHORTEST = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickRow:
-    """A system's means with the primary one's interval, and its costs; None where not measured."""
+    """A system's means, the primary one with its interval, and its costs; None if not measured."""
 
     system: str
     mean: float | None
@@ -35,7 +35,7 @@ class QuickRow:
 
 @dataclass(frozen=True, slots=True)
 class QueryOverview:
-    """The systems of a run without comparing them: primary measure, the others' names, rows best first."""
+    """The systems of a run, not compared: primary measure, names of the others, rows best first."""
 
     primary: str
     others: tuple[str, ...]
@@ -44,7 +44,7 @@ class QueryOverview:
 
 @dataclass(frozen=True, slots=True)
 class ShownPassage:
-    """One returned passage in pieces; a piece that is a word of the query is marked."""
+    """One returned passage in pieces; pieces that are words of the query are marked."""
 
     rank: int
     document: str
@@ -55,7 +55,7 @@ class ShownPassage:
 
 
 def query_overview(result: Result, grid: ScoreGrid | None = None) -> QueryOverview:
-    """The table of systems that is there at once."""
+    """The table of systems, without the slow comparison."""
     grid = grid or read_grid(result)
     primary = result.record.primary
     others = tuple(name for name in result.record.measures if name != primary)
@@ -82,7 +82,7 @@ def query_overview(result: Result, grid: ScoreGrid | None = None) -> QueryOvervi
 
 @dataclass(frozen=True, slots=True)
 class ExploredQuery:
-    """One query's labels, and its score by system; None is not computed."""
+    """One query's labels and its score by system; None if not computed."""
 
     id: str
     text: str
@@ -134,7 +134,7 @@ def returned_passages(
 
 
 def mark_words(text: str, words: frozenset[str]) -> tuple[tuple[str, bool], ...]:
-    """A text in pieces, split at the given words; joined they give the text."""
+    """A text split at the given words; the pieces join to the text."""
     pieces: list[tuple[str, bool]] = []
     at = 0
     for start, end in word_spans(text):

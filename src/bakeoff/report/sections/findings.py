@@ -1,4 +1,4 @@
-"""Titles that state what a figure or table shows, computed from its rows."""
+"""Titles that state what a figure or table shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bakeoff.stats.factors import FactorAnalysis
 
 
 def of_systems(table: SystemsTable) -> str:
-    """Which system has the best mean, or which share it."""
+    """Which system has the best mean, or which systems share it."""
     first, note = table.rows[0], table.measures[0]
     mean = first.primary
     if mean.value is None:
@@ -48,9 +48,9 @@ def of_wins(pairs: PairTable) -> str:
 
 
 def of_queries(pairs: PairTable) -> str:
-    """Whether the first two mostly agree."""
+    """How often the top two systems agree."""
     pair = pairs.against[0]
-    return f"The first two are equal on {say.share(pair.ties, pair.n)} of {say.questions(pair.n)}"
+    return f"The top two systems score the same on {say.share(pair.ties, pair.n)} of {say.questions(pair.n)}"
 
 
 def of_trade(trade: CostQualityPoint) -> str:
@@ -70,7 +70,7 @@ def of_trade(trade: CostQualityPoint) -> str:
 
 
 def of_breakdown(table: Breakdown, higher_is_better: bool) -> str:
-    """The group on which even the best mean is the worst, and who leads how often."""
+    """The group with the worst best mean: the hardest kind of question."""
     best = max if higher_is_better else min
     worst = min if higher_is_better else max
     tops = []
@@ -116,16 +116,16 @@ def of_lengths(rows: Sequence[LengthRecord]) -> str:
 
 
 def of_spread(spread: FactorAnalysis) -> str:
-    """Which choice goes with most of the difference between systems."""
+    """Which choice explains most of the variation between systems."""
     first = max(spread.factors, key=lambda factor: factor.adjusted)
     if first.adjusted < 0.005:
-        return "No choice goes with a visible part of the spread between systems"
+        return "No single choice explains the variation between systems"
     share = f"{first.adjusted:.0%} [{first.low:.0%} {first.high:.0%}]"
-    return f"The largest part of the spread between systems goes with the {first.factor}: {share}"
+    return f"The {first.factor} explains the largest share of the variation between systems: {share}"
 
 
 def of_alarms(rows: Sequence[tuple[str, FalseAlarmStats]]) -> str:
-    """How the first system treats queries without a right answer."""
+    """How the first system scores queries without a right answer."""
     system, found = rows[0]
     if found.above is None:
         return (
@@ -144,7 +144,7 @@ def of_differing(queries: Sequence[DifferingQuery]) -> str:
 
 
 def of_latency(rows: Sequence[LatencyRow]) -> str:
-    """The range of medians."""
+    """The range of median latencies."""
     known = sorted(
         (row.statistics[0].value, row.system) for row in rows if row.statistics[0].value is not None
     )
@@ -165,7 +165,7 @@ def of_phases(phases: Sequence[str], rows: Sequence[PhaseRow]) -> str:
         if time.value is not None and phase != WHOLE
     ]
     if not known:
-        return "Every phase came from the cache, which holds no times of it"
+        return "Every phase came from the cache, without a recorded time"
     value, phase, system = max(known)
     part = any(time.value is None for row in rows for time in row.phases)
     first = "The longest phase with a known time" if part else "The longest phase"
@@ -173,7 +173,7 @@ def of_phases(phases: Sequence[str], rows: Sequence[PhaseRow]) -> str:
 
 
 def of_chunks(chunkings: Sequence[ChunkingRecord]) -> str:
-    """The medians."""
+    """The median chunk lengths."""
     shown = [f"{one.chunker} {one.quantiles[2]:,}" for one in chunkings[:4]]
     return f"Median length of a chunk in characters: {', '.join(shown)}"
 

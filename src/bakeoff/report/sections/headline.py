@@ -44,7 +44,7 @@ def headline(
     verdict: Verdict | None,
     notes: Sequence[str],
 ) -> Headline:
-    """The first screen's words: the recommendation, then its evidence; `notes` are of the run and of its figures."""
+    """The first screen: the recommendation, then its evidence; `notes` are about the run and its figures."""
     advice = result.recommendation
     return Headline(
         name=result.record.name,
@@ -62,7 +62,7 @@ def headline(
 
 
 def question(result: Result) -> str:
-    """The question in the first line of the experiment file, or the one every experiment answers."""
+    """The question in the first line of the experiment file, or the default one."""
     first = result.record.experiment.lstrip().partition("\n")[0]
     comment = first.lstrip("# ").strip()
     if first.startswith("#") and comment.endswith("?"):
@@ -83,7 +83,7 @@ def _summary(result: Result, grid: ScoreGrid) -> Iterator[str]:
 
 
 def _reasons(verdict: Verdict) -> tuple[str, ...]:
-    """What is shown and what is not, what would settle it, then the evidence."""
+    """What is shown and what is not, what would settle it, and the evidence."""
     settle = (verdict.would_settle,) if verdict.would_settle else ()
     return (verdict.sentence, *settle, *verdict.reasons)
 
@@ -116,27 +116,27 @@ def _could_change(
     stand_ins = [row.system for row in table.rows if row.stand_in]
     if stand_ins:
         named = name_some(stand_ins)
-        yield f"A stand-in takes the place of a real model in {named}: their numbers do not describe it."
+        yield f"{named} use a stand-in instead of the real model: their numbers do not describe that model."
     if result.record.runs == 1 and any(row.p50_ms is not None for row in table.rows):
         yield "Latency was measured in one run, so its variation between runs is unknown."
 
 
 def _lower_bounds(result: Result, table: SystemsTable) -> Iterator[str]:
-    """Which means are lower bounds, because words alone decide what is relevant to some questions (C-23)."""
+    """Which means are lower bounds, because keywords alone decide what is relevant to some questions (C-23)."""
     named = queries_by_words(result)
     bounds = [note.label for note in table.measures if note.lower_bound]
     others = [note.label for note in table.measures if parse(note.key).name in ("R", "nDCG", "AP")]
     if named and bounds:
         rest = f"; {name_some(others)} and differences between systems are not" if others else ""
         yield (
-            f"{name_some(bounds)} are lower bounds: words alone decide what is relevant to {questions(len(named))}, "
+            f"{name_some(bounds)} are lower bounds: keywords alone decide what is relevant to {questions(len(named))}, "
             "and a "
-            f"right answer in other words counts as wrong{rest}. People's judgments replace the words: bakeoff review."
+            f"right answer in other words counts as wrong{rest}. Human judgments replace the keywords: bakeoff review."
         )
 
 
 def _other_measures(table: SystemsTable, found: Mapping[str, Mapping[str, float | None]]) -> Iterator[str]:
-    """Measures of quality by which another system has the best mean."""
+    """Quality measures by which another system has the best mean."""
     if len(table.rows) < 2 or table.rows[0].primary.value is None:
         return
     first = table.rows[0]

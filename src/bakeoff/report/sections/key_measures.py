@@ -16,7 +16,7 @@ SYSTEMS_SHOWN = 8
 
 
 def key_section(result: Result, grid: ScoreGrid, systems: Sequence[str]) -> ReportSection | None:
-    """The key measure by category as a table; None where the preset names none."""
+    """The key measure by category as a table; None if the preset names none."""
     shown = systems[:SYSTEMS_SHOWN]
     found = key_measures(result, grid, shown)
     known = [one for one in found if one.best]
@@ -63,7 +63,7 @@ def _interval_notes(found: Sequence[KeyMeasure]) -> tuple[str, ...]:
 
 def _reason(measure: str) -> str:
     if parse(measure).needs is RequiredInput.LABELS:
-        return f"{measure} follows from people's judgments, which are not complete: bakeoff review serve RUN."
+        return f"{measure} needs human judgments, which are not complete: bakeoff review serve RUN."
     return f"{measure} was not measured. Add it to the measures of the experiment."
 
 

@@ -1,4 +1,4 @@
-"""Where systems lose, step by step, and how their top scores treat queries without a right answer."""
+"""Where systems lose points, step by step, and how they score queries without a right answer."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from bakeoff.stats.loss import Waterfall
 from bakeoff.storage.schemas import RANKINGS
 
 ROWS = 20_000_000
-"""Rows of rankings beyond which the top scores are not read: they would not fit into memory."""
+"""Above this number of ranking rows, top scores are not read: they would not fit into memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossTable:
-    """The mean score lost at each step, by system; a system that has no such step has None."""
+    """The mean score lost at each step, by system; None if a system has no such step."""
 
     steps: tuple[str, ...]
     rows: tuple[tuple[str, Waterfall], ...]
 
     def losses_of(self, waterfall: Waterfall) -> tuple[float | None, ...]:
-        """One system's losses in the order of the table's steps."""
+        """One system's losses, in the order of the table's steps."""
         found = {step.step: step.lost for step in waterfall.steps}
         return tuple(found.get(step) for step in self.steps)
 
 
 def loss_table(result: Result, systems: Sequence[str]) -> LossTable | None:
-    """The losses of systems whose steps were recorded; None where there are none."""
+    """The losses of systems with recorded steps; None if there are none."""
     rows = [(system, found) for system in systems if (found := _waterfall(result, system)) is not None]
     if not rows:
         return None
@@ -41,7 +41,7 @@ def loss_table(result: Result, systems: Sequence[str]) -> LossTable | None:
 
 
 def alarm_rows(result: Result, systems: Sequence[str]) -> tuple[tuple[str, FalseAlarmStats], ...]:
-    """How often a query without a right answer scores like one that has it; empty where that cannot be told."""
+    """How often a query without a right answer scores like one that has one; empty if unknown."""
     if row_count(result, RANKINGS) > ROWS:
         return ()
     found = ((system, false_alarms(result, system)) for system in systems)
@@ -52,5 +52,5 @@ def _waterfall(result: Result, system: str) -> Waterfall | None:
     try:
         return loss_waterfall(result, system)
     except ComparisonError:
-        # no query was computed at every step: there is nothing to show
+        # no query has values for every step
         return None

@@ -1,4 +1,4 @@
-"""Minimums that a query file gives, and whether each is reached: section accuracy by system, documents of the truth."""
+"""Minimums of the query file, and whether each is reached: section accuracy by system, documents in the truth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SYSTEMS_SHOWN = 8
 
 
 def minimums_section(result: Result, grid: ScoreGrid, systems: Sequence[str]) -> ReportSection | None:
-    """Pass or fail of every minimum; None where no query has one."""
+    """Pass or fail of every minimum; None if no query has one."""
     accuracy, reached, of = _accuracy(grid, systems[:SYSTEMS_SHOWN])
     documents, enough = _documents(result, grid)
     notes = _missing_measure(grid)
@@ -33,7 +33,7 @@ def minimums_section(result: Result, grid: ScoreGrid, systems: Sequence[str]) ->
 
 
 def _missing_measure(grid: ScoreGrid) -> tuple[str, ...]:
-    """What to do where queries have a minimum of section accuracy and the run has no such measure."""
+    """A note if queries have a minimum of section accuracy that the run did not measure."""
     asked = sum(accuracy_minimum(query.tags) is not None for query in grid.queries)
     if not asked or accuracy_measure(grid.values) is not None:
         return ()
@@ -72,7 +72,7 @@ def _verdict(value: float, least: float) -> str:
 
 
 def _documents(result: Result, grid: ScoreGrid) -> tuple[TextTable, int]:
-    """The documents that the truth of each query holds against the minimum of its file, and how many reach it."""
+    """The documents in each query's truth against its minimum, and how many queries reach it."""
     held: dict[str, int] = {}
     least: dict[str, float] = {}
     for hit in result.record.truth_hits:

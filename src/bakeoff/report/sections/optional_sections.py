@@ -1,4 +1,4 @@
-"""What was measured of a run besides its queries and belongs in its report: load, resources, growth."""
+"""Optional sections of a run's report: load, resources, growth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bakeoff.runs.placements import placement_row, placement_sentences
 
 
 def collect_optional_sections(result: Result, systems: Sequence[str]) -> tuple[ReportSection, ...]:
-    """Depths, load, resources and growth: what was measured of a run beyond its own queries, for the systems shown."""
+    """Depths, load, resources and growth, for the systems shown."""
     found = (
         _decision(result),
         _placements(result, systems),
@@ -54,20 +54,18 @@ def _placements(result: Result, systems: Sequence[str]) -> ReportSection | None:
 
 
 PLACED = (
-    "A result with an id and characters is used as given. A text is looked for as it is, then without differences of "
-    f"blanks, case and HTML markup, then by overlap: a document must hold {THRESHOLD:.0%} of its runs of {RUN} words."
+    "A result with an id and characters is used as given. Text is searched for verbatim, then ignoring blanks, "
+    f"case and HTML markup, then by overlap: a document must contain {THRESHOLD:.0%} of its runs of {RUN} words."
 )
-BOUND = (
-    "The score counts results that were not placed as wrong; at most it would be the value if all were right."
-)
+BOUND = "The score counts unplaced results as wrong; “at most” is the score if all of them were right."
 
 
 def _decision(result: Result) -> ReportSection | None:
-    """The current system against its candidates, where the experiment names it and its preset has such a matrix."""
+    """The current system against its candidates, if the experiment names it and its preset has such a matrix."""
     try:
         matrix = decision_matrix(result) if is_lineage(result) else None
     except ComparisonError:
-        return None  # the preset's line says why
+        return None  # the preset's line explains it
     if matrix is None:
         return None
     return ReportSection(

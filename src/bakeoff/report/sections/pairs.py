@@ -1,4 +1,4 @@
-"""Pairs of systems: the best against each other one, every pair, and query by query against the runner-up."""
+"""Pairs of systems: the best against each other, all pairs, and query by query against the runner-up."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bakeoff.stats.comparison import Comparison, PairComparison
 
 PAIRS_SHOWN = 60
 STEPS = 50
-"""Scores of a pair are gathered on a grid this fine, so that equal queries share one dot."""
+"""Scores of a pair are rounded to this step, so that equal queries share a dot."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedDot:
-    """Queries on which two systems have these scores."""
+    """The number of queries on which two systems have these scores."""
 
     x: float
     y: float
@@ -28,7 +28,7 @@ class SharedDot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairTable:
-    """Comparisons seen from the better-ranked system; `dots` set the first two against each other."""
+    """Comparisons from the better-ranked system's side; `dots` compare the top two."""
 
     best: str
     against: tuple[PairComparison, ...]
@@ -40,12 +40,12 @@ class PairTable:
 
     @property
     def beaten(self) -> int:
-        """Systems among those shown that the best is shown to beat."""
+        """How many of the shown systems the best is shown to beat."""
         return sum(pair.better == self.best for pair in self.against)
 
 
 def pairs_to_show(comparison: Comparison, ordered: tuple[str, ...], grid: ScoreGrid) -> PairTable | None:
-    """The pairs to show, or None where there are no two systems to compare."""
+    """The pairs to show; None if there are fewer than two systems."""
     if comparison.best is None or len(ordered) < 2:
         return None
     best, places = comparison.best, {system: place for place, system in enumerate(ordered)}
@@ -63,7 +63,7 @@ def pairs_to_show(comparison: Comparison, ordered: tuple[str, ...], grid: ScoreG
 
 
 def lead(pair: PairComparison) -> tuple[float | None, float | None, float | None]:
-    """How far the first of a pair is ahead, with the ends of its interval, for either direction of the measure."""
+    """How far the first of a pair is ahead, with its interval, for either direction of the measure."""
     if pair.higher_is_better:
         return pair.difference, pair.interval.low, pair.interval.high
     turned = pair.interval.negate()
@@ -82,7 +82,7 @@ def lead_chart(pairs: PairTable, measure: str) -> IntervalChart:
 
 
 def _dots(grid: ScoreGrid, measure: str, first: str, second: str) -> tuple[SharedDot, ...]:
-    """Queries by the scores of two systems, gathered where both are equal to the grid's step."""
+    """Queries by the scores of two systems, rounded to the grid's step."""
     both = np.stack([grid.row(measure, second), grid.row(measure, first)])
     both = both[:, ~np.isnan(both).any(axis=0)]
     step = max(float(both.max(initial=0.0)), 1.0) / STEPS

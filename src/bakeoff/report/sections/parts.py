@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 COLOURS = 8
-"""Curves with a colour of their own; the others are grey."""
+"""The number of curves with their own colour; the others are grey."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What one direction of a chart shows, which end is better, and its ticks where round values will not do."""
+    """One axis of a chart: what it shows, which end is better, and ticks if round values will not do."""
 
     name: str
     say: Callable[[float], str]
@@ -34,7 +34,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One system over x; `fit` are the ends of its fitted line, where there is one, `spread` its (x, low, high)."""
+    """One system over x; `fit` has the ends of its fitted line, if any, `spread` its (x, low, high)."""
 
     place: int
     name: str
@@ -45,7 +45,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class IntervalRow:
-    """A named value with its interval; `quiet` rows are drawn grey, `note` follows the value when pointed at."""
+    """A named value with its interval; `quiet` rows are grey, `note` is added to the tooltip."""
 
     name: str
     value: float | None
@@ -57,7 +57,7 @@ class IntervalRow:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One point of a scatter plot; `place` is the number of its system or store, by which the figure names it."""
+    """One point of a scatter plot; `place` is the number of its system or store."""
 
     place: int
     name: str
@@ -65,9 +65,9 @@ class Dot:
     y: float
     on_front: bool = False
     interval: tuple[float, float] | None = None
-    """The interval of y, drawn where a figure has room for it."""
+    """The interval of y, drawn if a figure has room for it."""
     chosen: bool = False
-    """Whether it is the recommended one: drawn with a ring, so that no colour is needed."""
+    """Whether it is the recommended one: drawn with a ring, which works without colour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ Plot = LineChart | BarChart | IntervalChart | ScatterChart
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A figure with its finding, caption and numbers; `name` is its file name, `hint` how to read it on the page."""
+    """A figure with its finding, caption and numbers; `name` is its file name, `hint` explains how to read it."""
 
     name: str
     finding: str
@@ -151,7 +151,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """A part of the report: its finding, where the figures do not say it, its figures, tables and notes."""
+    """A section of the report: figures, tables and notes, with a finding if the figures do not state it."""
 
     id: str
     title: str
@@ -162,7 +162,7 @@ class ReportSection:
 
 
 def front(values: Sequence[tuple[float, float]], x: Axis, y: Axis) -> list[bool]:
-    """Whether no other pair is as good in both figures and better in one."""
+    """Whether no other pair is as good in both values and better in one."""
     signed = [(a if x.higher_is_better else -a, b if y.higher_is_better else -b) for a, b in values]
     return [not any(a >= one[0] and b >= one[1] and (a, b) != one for a, b in signed) for one in signed]
 

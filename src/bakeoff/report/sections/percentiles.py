@@ -1,4 +1,4 @@
-"""Latency curves: what share of queries is answered within how long, by system."""
+"""Latency curves: the share of queries answered within a time, by system."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ HOW = (
     "of a question is the sum of its steps (embed, search, fuse, rerank), each timed over all questions; systems that "
     "share a step share its times. A sample is one question in one run; a percentile needs 5 samples beyond it."
 )
-"""How a run's own latencies came about."""
+"""How a run's own latencies were measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """Milliseconds at each of PERCENTS of one system; None where too few samples lie beyond it, or got no answer."""
+    """One system's milliseconds at each of PERCENTS; None if too few samples lie beyond it or were unanswered."""
 
     system: str
     values: tuple[float | None, ...]
@@ -40,7 +40,7 @@ def samples_needed(percent: float) -> int:
 
 
 def of_samples(system: str, milliseconds: np.ndarray) -> Quantiles:
-    """The percentiles of single queries, as the stored statistics compute them."""
+    """The percentiles of single queries, computed like the stored statistics."""
     count = len(milliseconds)
     values = [
         float(np.percentile(milliseconds, percent, method="linear"))
@@ -59,7 +59,7 @@ def of_histogram(system: str, histogram: Histogram) -> Quantiles:
 
 
 def run_quantiles(result: Result, systems: Sequence[str]) -> tuple[Quantiles, ...]:
-    """Of each system that was timed: every query of every run, one at a time."""
+    """Latency curves of a run's own timings: every query of every run, one at a time."""
     if not systems:
         return ()
     table = rows_where(result, LATENCIES, [("system", "in", list(systems))])
@@ -72,7 +72,7 @@ def run_quantiles(result: Result, systems: Sequence[str]) -> tuple[Quantiles, ..
 
 
 def run_chart(result: Result, systems: Sequence[str]) -> Chart | None:
-    """The curves of a run's own timings; None where nothing was timed."""
+    """The chart of a run's own timings; None if nothing was timed."""
     rows = run_quantiles(result, systems)
     return chart("latency", rows, {name: place for place, name in enumerate(systems, start=1)}, HOW)
 
@@ -80,7 +80,7 @@ def run_chart(result: Result, systems: Sequence[str]) -> Chart | None:
 def chart(
     name: str, rows: Sequence[Quantiles], places: Mapping[str, int], caption: str, under: str = ""
 ) -> Chart | None:
-    """The curves with their table; None where no percentile of any system is known."""
+    """The curves with their table; None if no percentile is known."""
     lines = [line for row in rows if (line := _line(row, places[row.system])) is not None]
     if not lines:
         return None
@@ -98,7 +98,7 @@ def chart(
 
 
 def finding(rows: Sequence[Quantiles], under: str = "") -> str:
-    """Within how long the fastest and the slowest system answer most queries."""
+    """How quickly the fastest and the slowest system answer most queries."""
     percent, known = _comparable(rows)
     if not known:
         return "Too few samples for a latency curve"
@@ -134,7 +134,7 @@ def _ticks(lines: Iterable[Curve]) -> tuple[float, ...]:
 
 
 def _place(percent: float) -> float:
-    """The position of a percentile: one query in this many takes longer."""
+    """The position of a percentile on the axis: one in how many queries takes longer."""
     return round(100 / (100 - percent), 6)
 
 
@@ -166,4 +166,4 @@ def _notes(rows: Sequence[Quantiles]) -> Iterable[str]:
         for row in rows
         for i, p in enumerate(PERCENTS)
     ):
-        yield "percentiles that fall among unanswered questions are unknown"
+        yield "percentiles beyond the answered questions are unknown"

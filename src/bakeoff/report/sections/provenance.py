@@ -1,4 +1,4 @@
-"""What the numbers rest on: rules of truth, chunk sizes, exclusions, conventions, machine, experiment."""
+"""Provenance of the numbers: truth rules, chunk sizes, exclusions, conventions, machine, experiment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES_SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class ExclusionRow:
-    """Queries that do not enter the means of some measures, for one reason."""
+    """Queries excluded from the means of some measures, for one reason."""
 
     reason: str
     measures: tuple[str, ...]
@@ -30,7 +30,7 @@ class ExclusionRow:
 
 @dataclass(frozen=True, slots=True)
 class CappedList:
-    """Rows to show and how many more there are."""
+    """Rows to show, and how many more there are."""
 
     rows: tuple[tuple[str, str], ...]
     hidden: int
@@ -49,7 +49,7 @@ class RuleHitRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """Everything about a run that is not a score or a time."""
+    """Everything about a run except scores and times."""
 
     rules: tuple[RuleHit, ...]
     rules_hidden: int
@@ -67,7 +67,7 @@ class Provenance:
 
 
 def describe_provenance(result: Result, grid: ScoreGrid, applied: str | None) -> Provenance:
-    """The record of a run, in the order it is read."""
+    """The record of a run, in reading order."""
     record = result.record
     skipped = record.corpus.skipped if record.corpus else []
     files = sum(one.files for one in record.corpus.left_out) if record.corpus else 0
@@ -100,7 +100,7 @@ def _exclusions(result: Result) -> tuple[ExclusionRow, ...]:
         for name in result.record.measures
         if parse(name).definition.needs is not RequiredInput.TOP_SCORES
     ]
-    # what is not scored for other reasons is stated; no mean counts a negative query, that of a cost neither
+    # other reasons are listed with the scores; no mean counts a negative query, not even the mean of a cost
     by_query |= dict.fromkeys(negative.items(), needing)
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (query, reason), measures in by_query.items():

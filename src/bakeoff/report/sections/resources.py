@@ -1,4 +1,4 @@
-"""What building and searching took: seconds by phase, processor and memory of client and server, index size."""
+"""Resources: seconds by phase, CPU and memory of client and server, index size."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ SIDES = ("client", "server")
 OPENING = "opening"
 UNSEEN = "the index size is what the store reports; servers and some stores report none"
 CLIENT = "The client holds embedded engines and models."
-NO_SERVER = "No server was seen: embedded engines work inside the client, a remote server is not seen."
-HOW = "Processor and memory are seen while the run is under load: bakeoff load"
+NO_SERVER = (
+    "No server process runs here: embedded engines work inside the client; remote servers are not measured."
+)
+HOW = "CPU and memory are measured under load: bakeoff load"
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What one system took in one phase, by side: average processor in percent of one core, highest memory in MB."""
+    """One system's use in one phase, by client and server: average CPU in percent of one core, peak memory in MB."""
 
     system: str
     phase: str
@@ -37,7 +39,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class ResourceRow:
-    """One kind of use: how it is named, said and found in a phase."""
+    """One resource: its name, format and value in a phase."""
 
     name: str
     verb: str
@@ -48,7 +50,7 @@ class ResourceRow:
 
 
 def resources_section(result: Result, systems: Sequence[str]) -> ReportSection | None:
-    """Sizes from the run, processor and memory from its newest load; None where neither is known."""
+    """Sizes from the run, CPU and memory from its newest load; None if neither is known."""
     phases, heaviest = _phases(result, systems)
     charts = tuple(_charts(result, systems, phases, heaviest))
     if not charts:
@@ -88,7 +90,7 @@ def _charts(
 
 
 def _finding(use: ResourceRow, phases: Sequence[Phase]) -> str:
-    """The system and phase that take most, client and server together."""
+    """The system and phase that use most, client and server together."""
     sums = [
         (sum(part for part in use.of(one) if part is not None), one)
         for one in phases
@@ -127,8 +129,8 @@ def _size_chart(result: Result, systems: Sequence[str]) -> Chart | None:
     if not known:
         return None
     (low, smallest), (high, largest) = known[0], known[-1]
-    first = f"The largest index is that of {largest}: {say.size(high)}"
-    finding = first if low == high else f"{first}; the smallest, of {smallest}, {say.size(low)}"
+    first = f"{largest} has the largest index: {say.size(high)}"
+    finding = first if low == high else f"{first}; {smallest} has the smallest: {say.size(low)}"
     groups = tuple(BarGroup(system, (Bar("", (size,)),)) for system, size in sizes)
     grid = TextTable(("system", "index"), tuple((system, say.size(size)) for system, size in sizes))
     notes = (f"–: {UNSEEN}",) if len(known) < len(sizes) else ()
@@ -141,7 +143,7 @@ def _size_chart(result: Result, systems: Sequence[str]) -> Chart | None:
 USES = (
     ResourceRow(
         "memory",
-        "holds most memory",
+        "uses the most memory",
         "The highest resident memory",
         megabytes,
         lambda one: one.memory,
@@ -149,7 +151,7 @@ USES = (
     ),
     ResourceRow(
         "processor",
-        "uses the processor most",
+        "uses the most CPU",
         "Average in percent of one core",
         percent,
         lambda one: one.cpu,
@@ -159,13 +161,13 @@ USES = (
 
 
 def _phases(result: Result, systems: Sequence[str]) -> tuple[list[Phase], str]:
-    """What the newest load saw, and the name of its heaviest load; nothing where there is none to read."""
+    """What the newest load observed, and the name of its heaviest load; empty if there is none."""
     if not all_loads(result.path):
         return [], ""
     try:
         record = open_load(result.path).record
     except BakeoffError:
-        return [], ""  # the section on load says why
+        return [], ""  # the section on load explains it
     points = shown_points(record, systems)
     loads = loads_of(points)
     shown = {point["system"] for point in points}
@@ -197,13 +199,13 @@ def _phase(system: str, phase: str, stored: Mapping[str, Json]) -> Phase:
 
 PARTLY = "not all of it was timed"
 CAPTION = (
-    "Seconds of each phase; systems that share a part share its time. What was in the cache has the time of the run "
-    "that made it."
+    "Seconds of each phase; systems that share a part share its time. Cached parts have the time of the run that "
+    "built them."
 )
 
 
 def phase_chart(phases: Sequence[str], rows: Sequence[PhaseRow]) -> Chart | None:
-    """The bars with their table; None where nothing was built in this run."""
+    """The bars with their table; None if this run built nothing."""
     kinds = tuple(phase for phase in phases if phase != WHOLE)
     if not any(time.value for row in rows for time in row.phases):
         return None

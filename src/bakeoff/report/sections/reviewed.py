@@ -1,4 +1,4 @@
-"""What people judged, as tables: measures with bounds, the leader against the others, automated and human means."""
+"""Human judgments as tables: measures with bounds, the leader against the others, automated and human means."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bakeoff.stats.intervals import Interval
 
 
 def review_section(result: Result) -> ReportSection | None:
-    """What people judged: precision and lift with bounds over the unjudged, and the leader against the others."""
+    """Precision and lift with bounds over the unjudged, and the leader against the others."""
     state = find_review(result)
     if state is None:
         return None
@@ -44,8 +44,8 @@ def review_section(result: Result) -> ReportSection | None:
     if not decided:
         return ReportSection("review", "Judged by people", finding, (), state.notes)
     notes = (
-        "In brackets: what a value could be once every result is judged. Differences are over the questions that are "
-        "complete for both systems; bounds over all common ones.",
+        "In brackets: the possible range once every result is judged. Differences use questions that are complete for "
+        "both systems; bounds use all common questions.",
         *state.notes,
     )
     return ReportSection("review", "Judged by people", finding, tuple(grids), notes)
@@ -77,7 +77,7 @@ def figures_grid(figures: ReviewFigures) -> TextTable:
 
 
 def common_grid(figures: ReviewFigures) -> TextTable:
-    """Precision and lift of every system on the queries complete for all of them, and on all it has complete."""
+    """Precision and lift of every system on queries judged completely for all, and for itself."""
     names = ("SemPrec", "SemLift")
     headings = (
         "system",
@@ -107,18 +107,18 @@ def leading_pairs(figures: ReviewFigures) -> list[PairFigures]:
 
 
 def against_grid(figures: ReviewFigures) -> TextTable:
-    """What the leader is ahead or behind, with its interval and its bounds."""
+    """How far the leader is ahead or behind, with interval and bounds."""
     shown = leading_pairs(figures)
     headings = ("difference", "measure", "questions", "mean", "95 %", "bounds over the unjudged", "common")
     return TextTable(headings, tuple(_pair(one, figures.k) for one in shown), 2)
 
 
 def _sides(state: ReviewState, result: Result) -> list[TextTable]:
-    """Automated, human-adjusted and combined figures (S4-53), where the primary measure has all three."""
+    """Automated, human-adjusted and combined figures (S4-53), if the primary measure has all three."""
     try:
         found = compare_with_run(state, result.by_rules())
     except BakeoffError:
-        return []  # a measure that people's labels say nothing about has no human side
+        return []  # human labels do not define this measure
     grid = sides_grid([one for one in found if one.human.n])
     return [grid] if grid.rows else []
 
@@ -169,7 +169,7 @@ def _interval(interval: Interval) -> str:
 
 
 def lift_means(result: Result, grid: ScoreGrid, systems: Sequence[str]) -> dict[str, GridMean]:
-    """Mean lift by system, with its interval; empty where no query is judged completely for all systems."""
+    """Mean lift by system, with its interval; empty if no query is judged completely for all systems."""
     measure = next((name for name in grid.values if parse(name).name == "SemLift"), None)
     if measure is None or not systems:
         return {}

@@ -1,4 +1,4 @@
-"""A result held against the patterns such results have (S3-26): notes for the terminal and the report."""
+"""Sanity checks of a result: notes on unusual values for the terminal and the report (S3-26)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bakeoff.types import Unit
 
 
 def sanity_notes(result: Result, grid: ScoreGrid) -> list[str]:
-    """What of the means and latencies is outside the patterns such results have, with its value (S3-26)."""
+    """Unusual means and latencies, each with its value (S3-26)."""
     if not result.done:
         return []
     definition = parse(result.record.primary).definition
@@ -42,18 +42,18 @@ def sanity_notes(result: Result, grid: ScoreGrid) -> list[str]:
 
 
 def _all_documents(result: Result, grid: ScoreGrid) -> Iterator[str]:
-    """A note where recall counts as many documents as there are: it can't be below 1."""
+    """A note if recall counts every document of the corpus, so that it is always 1."""
     documents = result.record.corpus.documents if result.record.corpus is not None else 0
     for name in grid.values:
         measure = parse(name)
         counts_all = 0 < documents <= (measure.k or 0) and measure.unit is Unit.DOCUMENT
         if counts_all and measure.name in ("R", "Hit"):
             shown = count(documents, "document")
-            yield f"{name} says nothing here: the corpus has {shown}, so all of them are counted. Use a smaller k."
+            yield f"{name} is not informative here: the corpus has only {shown}. Use a smaller k."
 
 
 def _too_shallow(result: Result, grid: ScoreGrid) -> Iterator[str]:
-    """A note where k documents are counted, but the chunks retrieved for some queries come from fewer."""
+    """A note if the retrieved chunks of some queries cover fewer than the k documents that are counted."""
     cutoffs = {name: parse(name).k or 0 for name in grid.values if parse(name).unit is Unit.DOCUMENT}
     deepest = max(cutoffs, key=lambda name: cutoffs[name], default="")
     k, corpus = cutoffs.get(deepest, 0), result.record.corpus
@@ -64,14 +64,14 @@ def _too_shallow(result: Result, grid: ScoreGrid) -> Iterator[str]:
         system, most = max(few.items(), key=lambda one: one[1])
         asked = sum(not query.negative for query in grid.queries)
         yield (
-            f"Unusual: {deepest} counts fewer than {k} documents on {most} of {asked} queries for {system}"
-            f"{f' and on some for {len(few) - 1} more' if len(few) > 1 else ''}: the {result.record.depth} chunks "
-            "retrieved come from no more, and what lies deeper is missed. Set a larger depth to compare them alike."
+            f"Unusual: for {system}{f' and {len(few) - 1} more' if len(few) > 1 else ''}, the top "
+            f"{result.record.depth} chunks cover fewer than the {k} documents that {deepest} counts, on up to {most} "
+            f"of {asked} questions. Increase depth."
         )
 
 
 def _short_lists(result: Result, k: int, asked: set[str]) -> dict[str, int]:
-    """How many queries of each system have fewer than k documents in a ranking that was cut at the depth."""
+    """For each system, how many queries have fewer than k documents in a ranking cut off at the depth."""
     path = result.table_file(RANKINGS)
     with translate_table_errors(path):
         rows = read_parquet(path, columns=["system", "query_id", "document_id"])

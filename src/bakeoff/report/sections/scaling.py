@@ -1,4 +1,4 @@
-"""Growth with size: what `bakeoff scale` measured, as figures; stored with a run, a section of its report."""
+"""Growth with size: figures of `bakeoff scale`, and the report section of a measurement attached to a run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Fits = Mapping[tuple[str, str], PowerLaw]
 
 
 def attach(run: Path, folder: Path) -> Path:
-    """Keep a measurement of `bakeoff scale` in the folder of a run, where its report and the dashboard find it."""
+    """Copy a measurement of `bakeoff scale` into a run's folder, where its report and the dashboard find it."""
     _open_scale(folder)
     target = run / FOLDER / folder.resolve().name
     if target.resolve() == folder.resolve():
@@ -55,7 +55,7 @@ def attach(run: Path, folder: Path) -> Path:
         content = (folder / name).read_bytes()
         if (target / name).exists() and (target / name).read_bytes() != content:
             raise DataError(
-                f"{target} holds another measurement of the same name. Rename {folder}, or delete the other."
+                f"{target} is another measurement of the same name. Rename {folder}, or delete the other."
             )
         target.mkdir(parents=True, exist_ok=True)
         write_file(target / name, content)
@@ -68,7 +68,7 @@ def attached_measurements(run: Path) -> tuple[Path, ...]:
 
 
 def scaling_sections(result: Result) -> tuple[ReportSection, ...]:
-    """One section a measurement that was attached to the run."""
+    """One section per measurement attached to the run."""
     return tuple(
         _section(path, f"scaling-{place}" if place > 1 else "scaling", result)
         for place, path in enumerate(attached_measurements(result.path), start=1)
@@ -95,14 +95,14 @@ def power(found: PowerLaw) -> str:
 
 
 def _tied(found: PowerLaw) -> str:
-    """The same, in which a line must not break."""
+    """The same without line breaks."""
     return power(found).replace(" ", say.TIED)
 
 
 def growth(
     rows: Sequence[ScaleRow], fits: Fits, stem: str = "growth", unit: str = ROWS_OF_VECTORS
 ) -> Iterator[Chart]:
-    """One figure a fitted quantity: every run of every size, the fitted power law, and its exponent."""
+    """One figure per fitted quantity: every run of every size, the fitted power law, and its exponent."""
     places = {system: place for place, system in enumerate(systems(rows), start=1)}
     for figure, name in FIGURES.items():
         lines = []
@@ -166,7 +166,7 @@ def _origin(record: Mapping[str, Json]) -> str:
     if unit_of(record) == DOCUMENTS:
         return f"Measured on samples of the {data['documents']:,} documents of {data['name']}"
     return (
-        f"Measured on vectors of their own, not on this run's chunks: {data['name']}, {data['dims']} dimensions by "
+        f"Measured on other vectors, not on this run's chunks: {data['name']}, {data['dims']} dimensions by "
         f"{data['metric']}"
     )
 

@@ -1,4 +1,4 @@
-"""The table of systems: every mean with its interval, its n and what it leaves out; what each system costs."""
+"""The table of systems: means with intervals, counts and exclusions, and costs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bakeoff.stats.verdict import Verdict
 from bakeoff.types import Unit
 
 SHOWN = 25
-"""Systems in any table or figure; the rest is counted."""
+"""The most systems in any table or figure; the rest is only counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureNote:
-    """A measure as the report names it (its level is part of the name, F15), and what it means."""
+    """A measure with its label (which includes its unit, F15) and meaning."""
 
     key: str
     label: str
@@ -32,17 +32,17 @@ class MeasureNote:
     higher_is_better: bool
     quality: bool
     lower_bound: bool = False
-    """Whether its means would only rise if people judged too (C-23)."""
+    """Whether human judgments could only raise its means (C-23)."""
 
     @property
     def heading(self) -> str:
-        """The label, marked where the means are lower bounds."""
+        """The label, marked if the means are lower bounds."""
         return f"{self.label}, lower bound" if self.lower_bound else self.label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemRow:
-    """One finished system; latencies in milliseconds, size in bytes, None where not measured."""
+    """One finished system; latencies in milliseconds, size in bytes, None if not measured."""
 
     place: int
     system: str
@@ -60,7 +60,7 @@ class SystemRow:
 
     @property
     def letter(self) -> str:
-        """The letter by which figures and texts name it."""
+        """The letter that figures and texts use for it."""
         return letter(self.place)
 
     @property
@@ -99,7 +99,7 @@ def systems_table(
     ordered: tuple[str, ...],
     verdict: Verdict | None,
 ) -> SystemsTable:
-    """The first systems of the order, with everything that was measured of them."""
+    """The first systems with all their measurements."""
     shown = ordered[:SHOWN]
     found = {note.key: _means(result, grid, note.key, shown, verdict is not None) for note in notes}
     stored = {row["system"]: row for row in result.systems.to_pylist()}

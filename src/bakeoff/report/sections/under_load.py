@@ -1,4 +1,4 @@
-"""The report's section on load: latency curves, latency against rate or clients, speed; from a stored load only."""
+"""The report's section on load: latency curves, latency against rate or clients, and speed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def load_section(result: Result, systems: Sequence[str]) -> ReportSection | None
 
 
 def shown_points(record: Mapping[str, Json], systems: Sequence[str]) -> list[Point]:
-    """The points of the first systems; steps of a search for the highest rate only where there are no others."""
+    """The points of the first systems; steps of a search for the highest rate only if there are no others."""
     points = [point for point in record["points"] if not point["probe"]] or record["points"]
     number = system_numbers(record, systems)
     kept = [point for point in points if number[point["system"]] <= MOST]
@@ -48,13 +48,13 @@ def shown_points(record: Mapping[str, Json], systems: Sequence[str]) -> list[Poi
 
 
 def system_numbers(record: Mapping[str, Json], systems: Sequence[str]) -> dict[str, int]:
-    """The number by which each system is named in the figures: its place in the report; others follow."""
+    """The number of each system in the figures: its place in the report, then other systems."""
     names = dict.fromkeys((*systems, *(point["system"] for point in record["points"])))
     return {name: place for place, name in enumerate(names, start=1)}
 
 
 def _summary(record: Mapping[str, Json]) -> str:
-    """What was measured; where a highest rate was looked for, what was found."""
+    """What was measured, and the highest rates if they were searched for."""
     if record["stopped"] or not record["points"] or record["highest"]:
         found: str = record["sentence"]
         return found
@@ -65,14 +65,14 @@ def _summary(record: Mapping[str, Json]) -> str:
 
 
 def _highest(record: Mapping[str, Json]) -> Iterator[TextTable]:
-    """The highest rate that kept the promise, where one was looked for."""
+    """The highest rate that met the latency limit, if it was searched for."""
     rows = []
     for system, stored in list(record["highest"].items())[:MOST]:
         across = stored["across_runs"]
         iqr = f"{across['iqr'][0]:,.0f} – {across['iqr'][1]:,.0f}" if across["iqr"] else say.ABSENT
         rows.append((system, say.whole(across["median"]), iqr, f"{stored['runs_without']:,}"))
     if rows:
-        yield TextTable(("system", "highest rate kept", "IQR", "runs at no rate"), tuple(rows))
+        yield TextTable(("system", "highest rate", "IQR", "runs at no rate"), tuple(rows))
 
 
 def _comparisons(record: Mapping[str, Json]) -> Iterator[TextTable]:
@@ -108,7 +108,7 @@ def loads_of(points: Sequence[Point]) -> list[Point]:
 
 
 def load_charts(found: LoadResult, systems: Sequence[str]) -> Iterator[Chart]:
-    """The figures there is data for."""
+    """The figures that have data."""
     number, points = system_numbers(found.record, systems), shown_points(found.record, systems)
     loads = loads_of(points)
     if not points:
@@ -155,7 +155,7 @@ def _histograms(found: LoadResult, load: str) -> dict[str, Histogram]:
 def _against_load(
     points: Sequence[Point], loads: Sequence[Point], number: Mapping[str, int]
 ) -> Iterator[Chart]:
-    """A latency, and in a closed loop the speed, against what was asked of the systems."""
+    """Latency against the load; in a closed loop, speed too."""
     tail = _tail(points)
     closed = loads[0]["kind"] == "closed"
     what = "clients" if closed else "queries sent per second"
@@ -182,7 +182,7 @@ def _load_charts(
     value: Callable[[Point], float | None],
     finding: Callable[[Sequence[tuple[float, str]]], str],
 ) -> Iterator[Chart]:
-    """One figure of a value against the load; a load at which it is not known has no dot."""
+    """One figure of a value against the load; unknown values have no dot."""
     name, x, y = drawn
     by_key = {(point["system"], point["load"]): point for point in points}
     systems = list(dict.fromkeys(point["system"] for point in points))
@@ -260,7 +260,7 @@ def _row(point: Point) -> tuple[str, ...]:
 
 
 def _command(result: Result, record: Mapping[str, Json]) -> str:
-    """The command that puts the run under the same load again, but for choices of systems."""
+    """The command that repeats this load, without the choice of systems."""
     demand = record["demand"]
     words = f"bakeoff load {result.record.run}"
     if demand.get("slo"):

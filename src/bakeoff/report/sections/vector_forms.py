@@ -12,17 +12,17 @@ from bakeoff.runs.system_needs import decision_rule
 from bakeoff.runs.vector_forms import FormFamily, MeasuredForm, form_families, smallest_form_sentence
 
 BYTES = (
-    "Bytes are those of the numbers of one vector as it is searched, without the links, scales and ids of an index. A "
-    "rescored form orders its candidates by the full vectors, which are kept too: the index size counts them."
+    "Bytes count the numbers of one vector as searched, without the index's links, scales and ids. A rescored form "
+    "reorders its candidates by the full vectors, which it also keeps; the index size includes them."
 )
 TESTED = (
-    "A loss is that of the mean against full vectors, paired by question; its bound holds for all forms of a family "
-    "together (95 %), and counts one more question of the worst kind that was not asked."
+    "Losses are differences of the mean from full vectors, paired by question. The bounds hold for all forms of a "
+    "family together (95 %) and allow for one unasked question of the worst kind."
 )
 
 
 def vector_forms_section(result: Result) -> ReportSection | None:
-    """One table for each family of systems that differ only in their vectors; None where no run has several forms."""
+    """One table per family of systems that differ only in their vectors; None without such systems."""
     families = form_families(result)
     if not families:
         return None
