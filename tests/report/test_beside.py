@@ -138,9 +138,7 @@ def test_a_server_that_is_seen_stands_beside_the_client(make_run: Make, make_loa
 def test_without_a_load_the_way_to_see_memory_is_told(make_run: Make) -> None:
     section = sections(make_run(systems=2))["resources"]
     assert [chart.name for chart in section.charts] == ["index_size"]
-    assert section.notes == (
-        "CPU and memory are measured under load: bakeoff load made-up-run",
-    )
+    assert section.notes == ("CPU and memory are measured under load: bakeoff load made-up-run",)
 
 
 def test_sizes_that_no_store_tells(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,11 @@ def test_the_section_names_what_is_missing(run: Result) -> None:
     rows = {row[0]: row for row in section.grids[0].rows}
     assert list(rows) == ["Incident lookup", "section_targeted", "flight_phase", "conceptual"]
     assert set(rows["conceptual"][2:]) == {"–"}
-    assert [note for note in section.notes if note.startswith("conceptual: SemLift@10(chunk) needs human judgments")]
+    assert [
+        note
+        for note in section.notes
+        if note.startswith("conceptual: SemLift@10(chunk) needs human judgments")
+    ]
 
 
 @pytest.mark.parametrize("preset", ["", "lineage"])
