@@ -37,7 +37,8 @@ def test_a_stage_that_fails_does_not_end(tmp_path: Path) -> None:
 
 
 def test_small_inputs_share_a_batch_and_large_ones_do_not() -> None:
-    assert batch_of(64, inputs=100_000, size=100_000 * 200) == MOST_INPUTS
+    assert batch_of(64, inputs=100_000, size=100_000 * 200) == 10_000
+    assert batch_of(64, inputs=100_000, size=100_000 * 10) == MOST_INPUTS
     assert batch_of(64, inputs=1_000, size=1_000 * 10_000) == 200
     assert batch_of(64, inputs=10, size=10 * 20_000_000) == 64
     assert batch_of(64, inputs=0, size=0) == MOST_INPUTS

@@ -22,6 +22,7 @@ from bakeoff.protocols import Chunker, ResourceRequest, SuppliesChunks
 from bakeoff.runtime.count_text import count
 from bakeoff.storage.arrow_take import ArrowTaker
 from bakeoff.storage.row_cache import RowCache, read_arrow, write_arrow
+from bakeoff.storage.row_keys import InputKeys
 from bakeoff.storage.schemas import CHUNKS
 
 if TYPE_CHECKING:
@@ -150,9 +151,7 @@ def _make(
     pool = RowCache(context.cache, "chunk", fingerprint("chunk", VERSION, identity))
     if isinstance(chunker, SuppliesChunks):
         chunker.check_documents(set(documents["id"].to_pylist()))
-    named = [documents[c].to_pylist() for c in ("id", "version", "kind")]
-    keys = [fingerprint(*row) for row in zip(*named, strict=True)]
-
+    keys = InputKeys.collect(_document_keys(documents))
     rows = ArrowTaker(documents.select(list(READ)))
     spread = context.spread(
         ChunkWorkSpec(type(chunker), part.params), rows, f"chunk {part.label}", ResourceRequest(apart=True)
@@ -167,7 +166,15 @@ def _make(
     return filled, context.cache.make("chunks", name, lambda folder: _assemble(folder, pool, keys, counts))
 
 
-def _assemble(folder: Path, pool: RowCache, keys: list[str], counts: np.ndarray) -> None:
+def _document_keys(documents: pa.Table) -> Iterator[str]:
+    """What the chunks of each document are kept by."""
+    for begin in range(0, documents.num_rows, BLOCK):
+        rows = documents.slice(begin, BLOCK)
+        named = (rows[column].to_pylist() for column in ("id", "version", "kind"))
+        yield from (fingerprint(*row) for row in zip(*named, strict=True))
+
+
+def _assemble(folder: Path, pool: RowCache, keys: InputKeys, counts: np.ndarray) -> None:
     import numpy as np
     import pyarrow as pa
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 BATCH_BYTES = 2_000_000
-MOST_INPUTS = 2_048
+MOST_INPUTS = 16_384
 
 
 def batch_of(least: int, inputs: int, size: int) -> int:

@@ -35,6 +35,7 @@ from bakeoff.runtime.count_text import count
 from bakeoff.runtime.shards import LoadedPlugin
 from bakeoff.storage.arrow_take import ArrowTaker
 from bakeoff.storage.row_cache import BatchRows, RemoteRunner, RowCache
+from bakeoff.storage.row_keys import InputKeys
 from bakeoff.types import ModelInfo, Role, SparseRows, TokenRows
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def embed_chunks(
     )
 
 
-def _write(folder: Path, pool: RowCache, keys: list[str], model: VectorModel, storage: str) -> None:
+def _write(folder: Path, pool: RowCache, keys: InputKeys, model: VectorModel, storage: str) -> None:
     """Write the vectors of all keys, of the kind that the model makes."""
     kind, dims, blocks = vector_kind(model), model.info.dims, pool.gather(keys)
     if kind == "dense":
@@ -204,14 +205,14 @@ def vector_notes(made: Iterable[ChunkVectors]) -> list[str]:
     return [*(one.note for one in vectors if one.note), *lost, *same]
 
 
-def chunk_keys(chunks: pa.Table) -> list[str]:
+def chunk_keys(chunks: pa.Table) -> InputKeys:
     """The key of each embedded text."""
-    return [key for texts in text_blocks(chunks) for key in text_keys(texts)]
+    return InputKeys.collect(key for texts in text_blocks(chunks) for key in text_keys(texts))
 
 
 def _fill(
     pool: RowCache,
-    keys: list[str],
+    keys: InputKeys,
     embedder: VectorModel,
     chunks: pa.Table,
     advance: Callable[[int], None],

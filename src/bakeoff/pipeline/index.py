@@ -66,14 +66,14 @@ class IndexContent:
         """The rows in batches, ids counting from 0."""
         import numpy as np
 
-        texts = embedded_texts(self.chunking.chunks) if self.texts or not self.vectors else None
         for begin in range(0, self.rows, BATCH):
             rows = slice(begin, min(begin + BATCH, self.rows))
             part = self.vectors.matrix[rows] if self.vectors else None
+            chunks = self.chunking.chunks.slice(begin, BATCH)
             yield Batch(
                 np.arange(rows.start, rows.stop, dtype=np.int64),
                 vectors=part if isinstance(part, np.ndarray) else None,
-                texts=texts[rows] if texts else None,
+                texts=embedded_texts(chunks) if self.texts or not self.vectors else None,
                 payloads=self.payload.rows(rows.start, rows.stop) if self.payload else None,
                 sparse=part if isinstance(part, SparseRows) else None,
                 tokens=part if isinstance(part, TokenRows) else None,

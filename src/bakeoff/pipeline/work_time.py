@@ -15,6 +15,7 @@ from bakeoff.fingerprint import fingerprint
 from bakeoff.runtime.machine import describe_machine
 from bakeoff.storage.cache import Cache
 from bakeoff.storage.row_cache import PREFIX, RowCache
+from bakeoff.storage.row_keys import InputKeys
 
 STAGE = "work_time"
 _FILE = "time.json"
@@ -90,8 +91,11 @@ def find_time(cache: Cache, key: str) -> WorkTime | None:
     return WorkTime(**json.loads((folder / _FILE).read_text(encoding="utf-8"))) if folder else None
 
 
-def fill_timed(cache: Cache, pool: RowCache, keys: Sequence[str], fill: Callable[[], int]) -> FillTime:
+def fill_timed(
+    cache: Cache, pool: RowCache, keys: InputKeys | Sequence[str], fill: Callable[[], int]
+) -> FillTime:
     """Fill a row cache and keep the time of it, also where it is interrupted: what is finished stays."""
+    keys = InputKeys.collect(keys)
     before = pool.inputs_by_segment(keys)
     begin, worked = time.perf_counter(), pool.work_seconds
     try:
@@ -104,7 +108,7 @@ def fill_timed(cache: Cache, pool: RowCache, keys: Sequence[str], fill: Callable
     _keep_fill(cache, pool, keys, before, seconds, work)
     return FillTime(
         fresh=fresh,
-        reused=len(set(keys)) - fresh,
+        reused=len(keys.distinct) - fresh,
         seconds=seconds,
         work=work,
         earlier=_earlier_fills(cache, pool.prefix, before),
@@ -133,7 +137,7 @@ def keep_or_find(cache: Cache, key: str, seconds: float, fill: FillTime) -> Work
 def _keep_fill(
     cache: Cache,
     pool: RowCache,
-    keys: Sequence[str],
+    keys: InputKeys,
     before: Mapping[str, int],
     seconds: float,
     worked: float,

@@ -52,7 +52,7 @@ def measure_systems(
             label, resumed = task.system.label, earlier is not None
             context.emit(SystemFinished(label, done, len(tasks), failed=reason, resumed=resumed))
             empty = empty_search_sentences(noteworthy_empty_searches([result], inputs.queries))
-            primary, documents = inputs.plan.primary, set(inputs.corpus.documents["id"].to_pylist())
+            primary, documents = inputs.plan.primary, inputs.corpus.documents["id"]
             placed = placement_sentences(placement_records([result], primary, documents), primary)
             for sentence in (*latency_disagreements(result.timings), *empty, *placed):
                 context.emit(WarningRaised(sentence))

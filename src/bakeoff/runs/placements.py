@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.measures.names import parse
@@ -20,13 +20,13 @@ UNPLACED = "unplaced:"
 
 
 def placement_records(
-    results: Iterable[SystemResult], primary: str, documents: Collection[str]
+    results: Iterable[SystemResult], primary: str, documents: pa.ChunkedArray
 ) -> list[PlacementRecord]:
     """A record for each retriever that answered; `documents` are the ids of the corpus."""
     return [_record(one, primary, documents) for one in results if one.placements.num_rows]
 
 
-def _record(result: SystemResult, primary: str, documents: Collection[str]) -> PlacementRecord:
+def _record(result: SystemResult, primary: str, documents: pa.ChunkedArray) -> PlacementRecord:
     rows = result.placements.to_pylist()
     counts = {
         name: sum(row[name] for row in rows) for name in (*PLACES.values(), "ambiguous", "repeated", "beyond")
@@ -56,12 +56,13 @@ def _mean(values: Iterable[float]) -> float | None:
     return sum(found) / len(found) if found else None
 
 
-def _examples(result: SystemResult, documents: Collection[str]) -> Iterator[str]:
+def _examples(result: SystemResult, documents: pa.ChunkedArray) -> Iterator[str]:
     """Some ids and texts that are not in the corpus."""
+    import pyarrow.compute as pc
+
     texts = dict(zip(*(result.passages[name].to_pylist() for name in ("document_id", "text")), strict=True))
-    outside = dict.fromkeys(
-        name for name in result.rankings["document_id"].to_pylist() if name not in documents
-    )
+    found = result.rankings["document_id"].unique()
+    outside: list[str] = found.filter(pc.invert(pc.is_in(found, value_set=documents))).to_pylist()
     shown = sorted(outside, key=lambda name: name.startswith(UNPLACED) and name not in texts)
     for name in shown[:EXAMPLES]:
         text: str = texts.get(name) or name if name.startswith(UNPLACED) else name

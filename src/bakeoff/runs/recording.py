@@ -49,6 +49,7 @@ from bakeoff.runs.record_notes import (
     unread_truth_notes,
 )
 from bakeoff.runtime.machine import describe_machine, package_versions
+from bakeoff.storage.arrow_take import StringColumn
 from bakeoff.truth.clusters import query_clusters
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.rules import Rule
@@ -132,7 +133,7 @@ def finish_run_record(
             "queries_fingerprint": inputs.queries_key,
             "truth_fingerprint": inputs.truth_key,
             "truth_hits": [RuleHit.model_validate(asdict(hit)) for hit in inputs.truth.hits],
-            "placements": placement_records(results, record.primary, set(corpus.documents["id"].to_pylist())),
+            "placements": placement_records(results, record.primary, corpus.documents["id"]),
             "empty_searches": noteworthy_empty_searches(results, inputs.queries),
             "systems": labels,
             "resumed": resumed_systems(results),
@@ -176,7 +177,11 @@ def _corpus_record(corpus: ReadCorpus) -> CorpusRecord:
 
 def _readers(corpus: ReadCorpus) -> dict[str, int]:
     """How many documents each reader read, where documents say who read them."""
-    fields = (json.loads(text) for text in corpus.documents["fields"].to_pylist())
+    import pyarrow.compute as pc
+
+    column = corpus.documents["fields"]
+    told = column.filter(pc.match_substring(column, '"reader"'))
+    fields = (json.loads(text) for text in told.to_pylist())
     return dict(Counter(one["reader"] for one in fields if "reader" in one))
 
 
@@ -208,7 +213,7 @@ def _truth_minimum(rule: Rule | None) -> dict[str, str]:
 
 def _queries_table(inputs: RunInputs) -> pa.Table:
     queries = inputs.queries.queries
-    ids = inputs.corpus.documents["id"].to_pylist()
+    ids = StringColumn(inputs.corpus.documents["id"])
     clusters = query_clusters(queries, inputs.truth.judgments, ids, corpus=len(ids))
     plain = ("text", "category", "difficulty", "intent", "negative", "synthetic")
     columns = {name: [getattr(query, name) for query in queries] for name in plain}

@@ -6,13 +6,36 @@ table, however few rows are wanted.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     import pyarrow as pa
+
+BLOCK = 65_536
+
+
+class StringColumn(Sequence[str]):
+    """A column of strings; only those that are asked for become Python strings, and none of them is kept."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        self._column = column
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        found = self._column[row]
+        return list(found.to_pylist()) if isinstance(row, slice) else str(found.as_py())
+
+    def __iter__(self) -> Iterator[str]:
+        for begin in range(0, len(self._column), BLOCK):
+            yield from self._column.slice(begin, BLOCK).to_pylist()
 
 
 class ArrowTaker:

@@ -7,18 +7,18 @@ same bytes.
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bakeoff.errors import CacheError
-from bakeoff.fingerprint import fingerprint
+from bakeoff.fingerprint import bytes_fingerprint, fingerprint
 from bakeoff.storage.arrow_take import ArrowTaker
 from bakeoff.storage.cache import Cache
+from bakeoff.storage.row_keys import InputKeys, KeyIndex
 from bakeoff.storage.shared_cache import FetchCondition, fetch_artifacts, shared_location
 from bakeoff.storage.shared_location import ArtifactWriter, SharedLocation
 
@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 
 PREFIX = 16
 INDEX = "index.arrow"
+PLAN = "keys.npy"
 GATHER_ROWS = 65_536
+
+
+Keys = InputKeys | Iterable[str]
+"""Keys of inputs, as strings where they are few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ class RowCache:
 
     def fill(
         self,
-        keys: Sequence[str],
+        keys: Keys,
         work: Callable[[list[int]], BatchRows],
         *,
         batch: int,
@@ -108,19 +113,20 @@ class RowCache:
         `work` takes positions in `keys`; `order` sorts the positions before they are cut into batches. The batches are
         the same whether they are done here or elsewhere, so the rows are too.
         """
+        keys = InputKeys.collect(keys)
         missing = self._missing(keys)
         progress(len(keys) - len(missing))
-        if not missing:
+        if not len(missing):
             return 0
         self._loaded = None  # what is read next has the new rows, also after an interruption
         place = SegmentLocation(self._stage, self.prefix)
         batches = self._plan(keys, missing, batch, order)
         if spread is None:
             for positions in batches:
-                place.keep(self._cache, [keys[p] for p in positions], partial(self._timed, work, positions))
+                place.keep(self._cache, keys.names(positions), partial(self._timed, work, positions))
                 progress(len(positions))
         else:
-            named = (WorkBatch(tuple(keys[p] for p in one), tuple(one)) for one in batches)
+            named = (WorkBatch(tuple(keys.names(one)), tuple(one)) for one in batches)
             self.work_seconds += spread(shared_location(self._cache), place, named, progress)
             self._check(keys)
         return len(missing)
@@ -131,10 +137,11 @@ class RowCache:
         self.work_seconds += time.perf_counter() - begin
         return rows
 
-    def gather(self, keys: Sequence[str]) -> Iterator[pa.Table]:
+    def gather(self, keys: Keys) -> Iterator[pa.Table]:
         """The rows of all keys in the order of the keys, in blocks of bounded size."""
         import numpy as np
 
+        keys = InputKeys.collect(keys)
         segments = self._segments(keys)
         first, count = segments.find(keys)
         ends = np.cumsum(count)
@@ -145,8 +152,9 @@ class RowCache:
             yield segments.rows(first[begin:end], count[begin:end])
             begin = end
 
-    def counts(self, keys: Sequence[str]) -> np.ndarray:
+    def counts(self, keys: Keys) -> np.ndarray:
         """How many rows each key has."""
+        keys = InputKeys.collect(keys)
         return self._segments(keys).find(keys)[1]
 
     @property
@@ -154,68 +162,68 @@ class RowCache:
         """What the keys of its segments begin with."""
         return self._key[:PREFIX]
 
-    def inputs_by_segment(self, keys: Sequence[str]) -> dict[str, int]:
+    def inputs_by_segment(self, keys: Keys) -> dict[str, int]:
         """How many of these inputs each segment has the rows of; inputs without rows are left out."""
-        return self._segments(keys).inputs(set(keys))
+        keys = InputKeys.collect(keys)
+        return self._segments(keys).inputs(keys)
 
-    def _check(self, keys: Sequence[str]) -> None:
+    def _check(self, keys: InputKeys) -> None:
         """What others say they wrote must be here."""
         left = self._missing(keys)
-        if left:
+        if len(left):
             raise CacheError(
                 f"{self._stage}: {len(left):,} of {len(keys):,} inputs were done elsewhere, but are not in "
                 f"{self._cache}. Every node must see this very place; the same command does them again."
             )
 
-    def _missing(self, keys: Sequence[str]) -> list[int]:
-        known = self._segments(keys).known
-        seen: set[str] = set()
-        missing = []
-        for position, key in enumerate(keys):
-            if key not in known and key not in seen:
-                seen.add(key)
-                missing.append(position)
-        return missing
+    def _missing(self, keys: InputKeys) -> np.ndarray:
+        """The first position of each key that has no rows, ascending."""
+        return self._segments(keys).missing(keys)
 
     def _plan(
         self,
-        keys: Sequence[str],
-        missing: list[int],
+        keys: InputKeys,
+        missing: np.ndarray,
         batch: int,
         order: Callable[[list[int]], list[int]] | None,
     ) -> Iterator[list[int]]:
         """The batches still to do: those of the plan that a killed run left, else new ones."""
-        place = {keys[position]: position for position in reversed(missing)}
-        plan_key = fingerprint("plan", self._key, list(keys), batch)
-        ordered = order(missing) if order else missing
-        batches = [[keys[p] for p in ordered[i : i + batch]] for i in range(0, len(ordered), batch)]
+        import numpy as np
+
+        plan_key = fingerprint("plan", self._key, bytes_fingerprint(keys.array.data), batch)
+        ordered = np.asarray(order(missing.tolist()), np.int64) if order else missing
 
         def write(folder: Path) -> None:
-            (folder / "batches.json").write_text(json.dumps(batches))
+            np.save(folder / PLAN, keys.array[ordered])
 
         folder = self._cache.keep(f"{self._stage}-plan", plan_key, write)
-        for planned in json.loads((folder / "batches.json").read_text()):
-            positions = [place[key] for key in planned if key in place]
-            if positions:
-                yield positions
-                for key in planned:
-                    place.pop(key, None)
-        rest = sorted(place.values())
+        planned = np.load(folder / PLAN, mmap_mode="r")
+        places = KeyIndex(keys.array[missing]).find(planned)
+        for begin in range(0, len(planned), batch):
+            found = places[begin : begin + batch]
+            if len(positions := missing[found[found >= 0]]):
+                yield positions.tolist()
+        rest = np.delete(missing, places[places >= 0])
         for begin in range(0, len(rest), batch):
-            yield rest[begin : begin + batch]
+            yield rest[begin : begin + batch].tolist()
 
-    def _segments(self, keys: Sequence[str]) -> _Segments:
+    def _segments(self, keys: InputKeys) -> _Segments:
         """The segments that are here, and those with rows of these keys that others made."""
         if self._loaded is None:
             self._loaded = _Segments(self._cache, self._stage, self.prefix)
-            unknown = {key for key in keys if key not in self._loaded.known}
-            if unknown and self._bring(unknown):
+            unknown = self._loaded.missing(keys)
+            if len(unknown) and self._bring(keys, unknown):
                 self._loaded = _Segments(self._cache, self._stage, self.prefix)
         return self._loaded
 
-    def _bring(self, unknown: set[str]) -> int:
-        def wanted(index: bytes) -> bool:
-            return not unknown.isdisjoint(_index_keys(index))
+    def _bring(self, keys: InputKeys, unknown: np.ndarray) -> int:
+        """Fetch the segments of others that have rows of unknown keys."""
+        index: list[KeyIndex] = []
+
+        def wanted(data: bytes) -> bool:
+            if not index:
+                index.append(KeyIndex(keys.array[unknown]))
+            return bool((index[0].find(InputKeys.collect(_index_keys(data)).array) >= 0).any())
 
         return fetch_artifacts(self._cache, self._stage, self.prefix, FetchCondition(INDEX, wanted))
 
@@ -226,11 +234,10 @@ class _Segments:
     def __init__(self, cache: Cache, stage: str, prefix: str) -> None:
         import numpy as np
 
-        self.known: dict[str, int] = {}
         self._tables: list[pa.Table] = []
         self._names: list[str] = []
         self._ends: list[int] = []
-        firsts, counts, base, place = [], [], 0, 0
+        keys, firsts, counts, base, place = [], [], [], 0, 0
         for key in cache.keys(stage, prefix):
             folder = cache.get(stage, key)
             if folder is None:
@@ -239,29 +246,34 @@ class _Segments:
             count = index["count"].to_numpy().astype(np.int64)
             firsts.append(base + np.cumsum(count) - count)
             counts.append(count)
-            for name in index["key"].to_pylist():
-                self.known.setdefault(name, place)
-                place += 1
+            keys.append(InputKeys.collect(index["key"].to_pylist()).array)
+            place += len(count)
             self._tables.append(table)
             self._names.append(key)
             self._ends.append(place)
             base += table.num_rows
         self._first = np.concatenate(firsts) if firsts else np.empty(0, np.int64)
         self._count = np.concatenate(counts) if counts else np.empty(0, np.int64)
+        self._index = KeyIndex(np.concatenate(keys) if keys else InputKeys.collect(()).array)
         self._take: ArrowTaker | None = None
 
-    def find(self, keys: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    def find(self, keys: InputKeys) -> tuple[np.ndarray, np.ndarray]:
         """The first row and the number of rows of each key."""
-        import numpy as np
-
-        place = np.fromiter((self.known[key] for key in keys), np.int64, len(keys))
+        place = self._index.find(keys.array)
+        if (place < 0).any():
+            raise CacheError(f"{int((place < 0).sum()):,} of {len(keys):,} inputs have no rows yet.")
         return self._first[place], self._count[place]
 
-    def inputs(self, keys: set[str]) -> dict[str, int]:
+    def missing(self, keys: InputKeys) -> np.ndarray:
+        """The first position of each key that is in no segment, ascending."""
+        return keys.distinct[self._index.find(keys.array[keys.distinct]) < 0]
+
+    def inputs(self, keys: InputKeys) -> dict[str, int]:
         """How many of these inputs are in each segment."""
         import numpy as np
 
-        places = [self.known[key] for key in keys if key in self.known]
+        places = self._index.find(keys.array[keys.distinct])
+        places = places[places >= 0]
         segment, count = np.unique(np.searchsorted(self._ends, places, side="right"), return_counts=True)
         return {self._names[at]: int(number) for at, number in zip(segment, count, strict=True)}
 

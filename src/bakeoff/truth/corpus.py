@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.corpus.headings import sections
+from bakeoff.storage.arrow_take import StringColumn
 from bakeoff.truth.documents import Names
 from bakeoff.types import Skipped
 
@@ -36,7 +37,7 @@ class TruthCorpus:
     @cached_property
     def names(self) -> Names:
         """The index of the documents' names."""
-        return Names(self.table["id"].to_pylist(), self._unread)
+        return Names(StringColumn(self.table["id"]), self._unread)
 
     @cached_property
     def sections(self) -> pa.Table:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import DataError
 from bakeoff.fingerprint import bytes_fingerprint, fingerprint
+from bakeoff.storage.arrow_take import StringColumn
 from bakeoff.storage.schemas import JUDGMENTS
 from bakeoff.truth.problems import Level, Problem
 from bakeoff.truth.resolve import UNREAD, Truth, UnreadTruth
@@ -135,7 +136,7 @@ def with_judgments(
     missing = [one for one in truth.unread if one.query_id not in reviewed]
     pairs = dict.fromkeys((row.query, row.document) for row in lost)
     missing += [UnreadTruth(query, name, name, reasons[name]) for query, name in pairs]
-    table = pa.concat_tables([kept, _table(holding, place, _rows(documents))])
+    table = pa.concat_tables([kept, _table(holding, place, _rows(documents, holding))])
     return replace(truth, judgments=table, problems=(*said, *problems), unread=tuple(missing))
 
 
@@ -178,7 +179,7 @@ def _holding(
     judged: JudgmentSet, place: Mapping[str, int], documents: pa.Table, unread: Sequence[JudgedSpan]
 ) -> tuple[list[JudgedSpan], list[Problem]]:
     """The judgments whose query, document and text are still there; a problem for those that are not."""
-    rows, texts = _rows(documents), documents["text"]
+    rows, texts = _rows(documents, judged.rows), documents["text"]
     holding: list[JudgedSpan] = []
     lost: dict[str, list[JudgedSpan]] = {}
     gone = set(unread)
@@ -208,8 +209,11 @@ def _hash(text: str) -> str:
     return bytes_fingerprint(text.encode("utf-8", "surrogatepass"))
 
 
-def _rows(documents: pa.Table) -> dict[str, int]:
-    return {name: row for row, name in enumerate(documents["id"].to_pylist())}
+def _rows(documents: pa.Table, judged: Iterable[JudgedSpan]) -> dict[str, int]:
+    """The rows of the judged documents that the corpus has."""
+    wanted = {row.document for row in judged}
+    names = enumerate(StringColumn(documents["id"]))
+    return {name: row for row, name in names if name in wanted}
 
 
 def _table(rows: Sequence[JudgedSpan], place: Mapping[str, int], documents: Mapping[str, int]) -> pa.Table:

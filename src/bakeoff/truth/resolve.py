@@ -30,6 +30,8 @@ UNREAD = "unread"
 UNJUDGED_COPY = "unjudged-copy"
 """The code of the warning about copies of right documents; it concerns all queries, and is filed under the first."""
 SHOWN = 3
+SCANNED = 65_536
+"""Documents whose texts are looked through in one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,12 +298,17 @@ def _same_text(documents: pa.Table, wanted: pa.Array) -> dict[int, list[int]]:
     """For each wanted document that has copies, the documents with its text; only texts of its length are read."""
     import pyarrow.compute as pc
 
-    lengths = pc.binary_length(documents["text"])
-    places = pc.indices_nonzero(pc.is_in(lengths, lengths.take(wanted).unique()))
-    codes = documents["text"].take(places).combine_chunks().dictionary_encode().indices.to_numpy()
-    groups: dict[int, list[int]] = {}
-    for place, code in zip(places.to_pylist(), codes.tolist(), strict=True):
-        groups.setdefault(code, []).append(place)
+    texts = documents["text"].take(wanted).combine_chunks().unique()
+    lengths = pc.binary_length(texts).unique()
+    groups: dict[str, list[int]] = {}
+    for begin in range(0, documents.num_rows, SCANNED):
+        block = documents["text"].slice(begin, SCANNED)
+        places = pc.indices_nonzero(pc.is_in(pc.binary_length(block), value_set=lengths))
+        near = block.take(places)
+        same = pc.is_in(near, value_set=texts)
+        found = zip(places.filter(same).to_pylist(), near.filter(same).to_pylist(), strict=True)
+        for place, text in found:
+            groups.setdefault(text, []).append(begin + place)
     return {place: group for group in groups.values() if len(group) > 1 for place in group}
 
 

@@ -22,6 +22,7 @@ from bakeoff.servers.maven import _unpack_jars
 from bakeoff.servers.records import read_place, read_state
 from bakeoff.storage.cache import MANIFEST, Cache
 from bakeoff.storage.row_cache import BatchRows, RowCache
+from bakeoff.storage.row_keys import InputKeys
 from bakeoff.storage.shared_cache import MARKER_CONTENT, RemoteArtifactStore, RemoteBackedCache
 from bakeoff.storage.shared_location import MARKER, ObjectStoreClient, ensure_marker
 from fuzzed.reader import Reader, lying, scratch
@@ -92,7 +93,7 @@ def parcel(path: Path) -> object:
     shutil.copy(path, place)
     there = depot(root)
     pool = RowCache(RemoteBackedCache(home, there), STAGE, KEY)
-    return pool._missing(["a", "b"]), there.fetch(STAGE, name)
+    return pool._missing(InputKeys.collect(["a", "b"])).tolist(), there.fetch(STAGE, name)
 
 
 # --- clients of a load ------------------------------------------------------------------------------

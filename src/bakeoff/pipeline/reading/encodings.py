@@ -24,10 +24,7 @@ class OtherEncoding:
 
 def other_encodings(corpus: ReadCorpus) -> list[OtherEncoding]:
     """The documents that are not UTF-8, guesses first."""
-    columns = [corpus.documents[name].to_pylist() for name in ("id", "fields")]
-    read = (
-        (name, json.loads(fields)) for name, fields in zip(*columns, strict=True) if '"encoding"' in fields
-    )
+    read = ((name, json.loads(fields)) for name, fields in _with_field(corpus, '"encoding"'))
     found = [
         OtherEncoding(name, fields["encoding"], fields.get("encoding_basis", ""))
         for name, fields in read
@@ -38,8 +35,16 @@ def other_encodings(corpus: ReadCorpus) -> list[OtherEncoding]:
 
 def documents_with_a_mark(corpus: ReadCorpus) -> set[str]:
     """The documents whose file starts with a byte order mark, which is not part of their text."""
-    columns = [corpus.documents[name].to_pylist() for name in ("id", "fields")]
-    return {name for name, fields in zip(*columns, strict=True) if '"encoding_basis": "mark"' in fields}
+    return {name for name, _ in _with_field(corpus, '"encoding_basis": "mark"')}
+
+
+def _with_field(corpus: ReadCorpus, written: str) -> list[tuple[str, str]]:
+    """The id and the fields of the documents that have this in their fields; few of the rows of a table do."""
+    import pyarrow.compute as pc
+
+    documents = corpus.documents.select(["id", "fields"])
+    found = documents.filter(pc.match_substring(documents["fields"], written))
+    return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
 def encoding_sentence(found: Sequence[OtherEncoding]) -> str:

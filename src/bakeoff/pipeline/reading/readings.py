@@ -139,9 +139,11 @@ def unread_notes(corpus: ReadCorpus) -> list[str]:
 
 def _unused_readers(readings: tuple[Reading, ...], corpus: ReadCorpus) -> list[str]:
     """What is to know of readers of kinds that no file has."""
+    named = dict.fromkeys(kind for reading in readings for kind, _ in reading.parts)
+    if not named:
+        return []
     kinds = {kind_of(name) for name in corpus.documents["id"].to_pylist()}
     kinds |= {kind_of(item.id) for item in corpus.skipped}
-    named = dict.fromkeys(kind for reading in readings for kind, _ in reading.parts)
     return [f"readers: no file is of the kind {kind}." for kind in named if kind not in kinds]
 
 

@@ -256,7 +256,8 @@ def perfect_chunks(judgments: pa.Table, chunks: pa.Table) -> pa.Table:
 
     from bakeoff.truth.alignment import lost_spans
 
-    has_text = set(chunks["doc"].unique().to_pylist())
+    judged = judgments["doc"].unique()
+    has_text = set(judged.filter(pc.is_in(judged, value_set=chunks["doc"])).to_pylist())
     rows = judgments.filter(~lost_spans(judgments))
     places = zip(*(rows[name].to_pylist() for name in ("doc", "start", "end")), strict=True)
     longest = pc.max(chunks["end"]).as_py() or 1
@@ -265,7 +266,7 @@ def perfect_chunks(judgments: pa.Table, chunks: pa.Table) -> pa.Table:
         for doc, start, end in dict.fromkeys(places)
         if doc in has_text
     ]
-    found += [(doc, 0, longest) for doc in has_text & set(judgments["doc"].unique().to_pylist())]
+    found += [(doc, 0, longest) for doc in has_text]
     doc, start, end = map(list, zip(*sorted(set(found)), strict=True)) if found else ([], [], [])
     blank = [""] * len(doc)
     columns = {name: blank if kind.endswith("string") else [0] * len(doc) for name, kind in CHUNKS.columns}
