@@ -50,6 +50,24 @@ def test_problems(problem: Problem, truth: str, said: str) -> None:
     assert said in problem(truth)
 
 
+def test_titles_of_a_section_rule_are_alternatives(resolved: Resolved) -> None:
+    truth = resolved("{sections: [PROBABLE CAUSE, WEATHER]}")
+    assert not truth.errors
+    (warning,) = truth.problems
+    assert (warning.level, warning.code) == ("warning", "truth")
+    assert 'contains "WEATHER"' in warning.message
+    assert resolved("{sections: [PROBABLE CAUSE]}").judgments.equals(truth.judgments)
+
+
+def test_too_few_documents_are_a_warning_where_allowed(documents: pa.Table, one_query: Make) -> None:
+    query = one_query("{documents: ['AAR*'], min_documents: 3}")
+    levels = [
+        [(one.level, one.code) for one in resolve(query, documents, {}, allowed=allowed).problems]
+        for allowed in ((), ("few-documents",))
+    ]
+    assert levels == [[("error", "few-documents")], [("warning", "few-documents")]]
+
+
 def test_python_that_does_not_parse(make_documents: Make, one_query: Make) -> None:
     documents = make_documents({"old.py": "print 'x'\n"})
     (error,) = resolve(one_query("{symbol: 'old.py::x'}"), documents, {}).errors

@@ -146,7 +146,7 @@ class ExperimentFile(_Strict):
         ),
     ] = []
     allow: Annotated[
-        list[Literal["leak", "duplicate", "split-overlap", "unread"]],
+        list[Literal["leak", "duplicate", "split-overlap", "unread", "few-documents"]],
         Field(
             exclude_if=lambda value: not value,
             description="faults of queries and truth that do not stop a run",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,11 +114,11 @@ def with_judgments(
     judged: JudgmentSet,
     *,
     unread: Sequence[Skipped] = (),
-    allow_unread: bool = False,
+    allowed: Collection[str] = (),
 ) -> Truth:
     """The truth in which the queries of a set are judged by people, and all others by their rules.
 
-    A judgment of one of the `unread` files is an error, with `allow_unread` a warning (F55).
+    A judgment of one of the `unread` files is an error, or a warning where `allowed` has its code (F55).
     """
     import pyarrow as pa
 
@@ -126,7 +126,7 @@ def with_judgments(
     reasons = {one.id: one.reason for one in unread}
     lost = [row for row in judged.rows if row.query in place and row.document in reasons]
     holding, problems = _holding(judged, place, documents, lost)
-    problems += _unread_problems(lost, reasons, "warning" if allow_unread else "error")
+    problems += _unread_problems(lost, reasons, "warning" if UNREAD in allowed else "error")
     reviewed = {row.query for row in (*holding, *lost)}
     taken = [place[name] for name in reviewed]
     kept = truth.judgments.filter(

@@ -20,6 +20,8 @@ from bakeoff.truth.text_tables import chunk_ranges
 if TYPE_CHECKING:
     import pyarrow as pa
 
+HEADING, LABEL = "heading", "section label of a chunk"
+
 
 class PlaceFinder:
     """Answers rules that point at places of a corpus."""
@@ -72,9 +74,20 @@ class PlaceFinder:
         columns = zip(*found, strict=True) if found else ([], [], [])
         return hits(rule.source, rule.grade, ranges(*columns))
 
+    def unmatched_titles(self, rule: Sections) -> list[str]:
+        """One line for each wanted title that no section has, where another title of the rule was found."""
+        import pyarrow.compute as pc
+
+        columns = [chunks["section"] for chunks in self.chunkings.values()]
+        columns = columns if rule.over == "chunks" else [self.corpus.sections["section"]]
+        titles = list(dict.fromkeys(title for known in columns for title in pc.unique(known).to_pylist()))
+        lost = [wanted for wanted in rule.names if not any(matches(title, wanted) for title in titles)]
+        what = LABEL if rule.over == "chunks" else HEADING
+        return [f"{_unmatched_text(wanted, titles, what)} The other titles count." for wanted in lost]
+
     def _headings(self, rule: Sections) -> RuleMatches:
         known = self.corpus.sections
-        rows = _chosen(rule, known["section"], "heading")
+        rows = _chosen(rule, known["section"], HEADING)
         places = ranges(*(known[key].to_numpy() for key in ("doc", "start", "deep_end")))
         return hits(rule.source, rule.grade, places.take(rows))
 
@@ -84,30 +97,31 @@ class PlaceFinder:
         return [self._matches_in(rule, name, chunks) for name, chunks in self.chunkings.items()]
 
     def _matches_in(self, rule: Sections, chunking: str, chunks: pa.Table) -> RuleMatches:
-        rows = _chosen(rule, chunks["section"], "section label of a chunk")
+        rows = _chosen(rule, chunks["section"], LABEL)
         return hits(rule.source, rule.grade, chunk_ranges(chunks).take(rows), chunking)
 
 
 def _chosen(rule: Sections, known: pa.ChunkedArray, what: str) -> np.ndarray:
-    """Rows whose title contains a wanted one; a wanted title that is contained in none is an error."""
+    """Rows whose title contains one of the wanted ones, which are alternatives; it is an error if none is found."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     titles = pc.unique(known).to_pylist()
     good = [title for title in titles if any(matches(title, wanted) for wanted in rule.names)]
-    lost = [wanted for wanted in rule.names if not any(matches(title, wanted) for title in good)]
-    other = "documents" if rule.over == "chunks" else "chunks"
-    _raise([_unmatched_message(wanted, titles, what, other) for wanted in lost])
+    if not good:
+        other = "documents" if rule.over == "chunks" else "chunks"
+        remedy = f"Fix the title, or say over: {other}."
+        raise TruthError(lines=[f"{_unmatched_text(wanted, titles, what)} {remedy}" for wanted in rule.names])
     return np.flatnonzero(pc.is_in(known, value_set=pa.array(good, known.type)).to_numpy())
 
 
-def _unmatched_message(wanted: str, titles: list[str], what: str, other: str) -> str:
+def _unmatched_text(wanted: str, titles: list[str], what: str) -> str:
     import difflib
 
     folded = {normalise_title(title): title for title in titles if title}
     near = difflib.get_close_matches(normalise_title(wanted), folded, n=SHOWN, cutoff=0.5)
     nearest = f" Nearest: {', '.join(folded[name] for name in near)}." if near else ""
-    return f'no {what} contains "{wanted}".{nearest} Fix the title, or say over: {other}.'
+    return f'no {what} contains "{wanted}".{nearest}'
 
 
 def _raise(wrong: list[str]) -> None:

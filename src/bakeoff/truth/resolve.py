@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,18 @@ from bakeoff.truth.overlap import overlapping_pairs
 from bakeoff.truth.problems import Level, Problem
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.rule_matches import RuleMatches, intersection, join_matches
-from bakeoff.truth.rules import AllOf, AnyOf, Documents, NameMatch, Rule, SpansRule, Sql, WordsRule, leaves
+from bakeoff.truth.rules import (
+    AllOf,
+    AnyOf,
+    Documents,
+    NameMatch,
+    Rule,
+    Sections,
+    SpansRule,
+    Sql,
+    WordsRule,
+    leaves,
+)
 from bakeoff.truth.sql import SECONDS
 from bakeoff.truth.text_rules import Answer, answer
 from bakeoff.types import Skipped
@@ -27,6 +38,8 @@ if TYPE_CHECKING:
 Path = tuple[str | int, ...]
 UNREAD = "unread"
 """The code of problems about files that were not read, as `allow` of an experiment names it."""
+FEW_DOCUMENTS = "few-documents"
+"""The code of truth that finds fewer documents than its `min_documents`, as `allow` names it."""
 UNJUDGED_COPY = "unjudged-copy"
 """The code of the warning about copies of right documents; it concerns all queries, and is filed under the first."""
 SHOWN = 3
@@ -82,14 +95,14 @@ def resolve(
     seconds: float = SECONDS,
     *,
     unread: Sequence[Skipped] = (),
-    allow_unread: bool = False,
+    allowed: Collection[str] = (),
 ) -> Truth:
     """The judgments of a query set; `chunkings` (fingerprint → chunks) serve rules over chunks.
 
     With `strict`, problems of level error raise one TruthError that lists them all. A truth that names one of the
-    `unread` files is an error, with `allow_unread` a warning (F55).
+    `unread` files (F55) or finds too few documents is an error, or a warning where `allowed` has its code.
     """
-    work = _Resolver(queries, TruthCorpus(documents, unread), chunkings, seconds, allow_unread)
+    work = _Resolver(queries, TruthCorpus(documents, unread), chunkings, seconds, allowed)
     truth = work.truth()
     if strict:
         require_sound(truth)
@@ -111,11 +124,12 @@ class _Resolver:
         corpus: TruthCorpus,
         chunkings: Mapping[str, pa.Table],
         seconds: float,
-        allow_unread: bool,
+        allowed: Collection[str],
     ) -> None:
         self.queries = queries
         self.corpus = corpus
-        self.allow_unread = allow_unread
+        self.allowed = allowed
+        self.places = PlaceFinder(corpus, chunkings)
         self.unread: list[UnreadTruth] = []
         self.rule_hits: list[RuleHits] = []
         self.problems: list[Problem] = []
@@ -125,7 +139,6 @@ class _Resolver:
         self, corpus: TruthCorpus, chunkings: Mapping[str, pa.Table], seconds: float
     ) -> dict[tuple[int, Path], Answer]:
         """What every leaf of every rule finds."""
-        places = PlaceFinder(corpus, chunkings)
         found: dict[tuple[int, Path], Answer] = {}
         asked: list[tuple[int, Path]] = []
         texts: list[Sql | WordsRule] = []
@@ -135,7 +148,7 @@ class _Resolver:
                     asked.append((query, path))
                     texts.append(leaf)
                 else:
-                    found[query, path] = _attempt(places, leaf)
+                    found[query, path] = _attempt(self.places, leaf)
         found |= zip(asked, answer(texts, corpus, chunkings, seconds), strict=True)
         return found
 
@@ -166,7 +179,7 @@ class _Resolver:
         if any((part.grade > 0).any() for part in whole):
             return whole
         if any(problem.code == UNREAD for problem in self.problems[before:]):
-            if self.allow_unread:
+            if UNREAD in self.allowed:
                 text = "nothing relevant of its truth was read, so it has no score and enters no mean."
                 self._say("warning", query, (), text, UNREAD)
         elif not any(problem.level == "error" for problem in self.problems[before:]):
@@ -193,6 +206,9 @@ class _Resolver:
             for line in str(answered).splitlines():
                 self._say("error", query, path, line)
             return []
+        if isinstance(rule, Sections):
+            for line in self.places.unmatched_titles(rule):
+                self._say("warning", query, path, line)
         if not unread and not any(len(part) for part in answered):
             self._say("warning", query, path, f"{rule.source} matches nothing. Correct it, or remove it.")
         return answered
@@ -204,8 +220,7 @@ class _Resolver:
             files = self.corpus.names.left_out(name, match)
             self.unread += [UnreadTruth(identity, name, one.id, one.reason) for one in files]
             if files:
-                level: Level = "warning" if self.allow_unread else "error"
-                self._say(level, query, path, _left_out(name, files), UNREAD)
+                self._say(self._level(UNREAD), query, path, _left_out(name, files), UNREAD)
         return len(self.unread) > before
 
     def _combine(self, query: int, path: Path, rule: AnyOf | AllOf) -> list[RuleMatches]:
@@ -233,7 +248,8 @@ class _Resolver:
         docs = len(np.unique(overlapping_pairs(part.at for part in parts).doc))
         if rule.min_documents is not None and docs < rule.min_documents:
             text = f"{rule.source} finds {docs} documents, min_documents says {rule.min_documents}."
-            self._say("error", query, path, f"{text} Widen the rule, or correct the number.")
+            remedy = f"Widen the rule, correct the number, or measure anyway: allow: [{FEW_DOCUMENTS}]."
+            self._say(self._level(FEW_DOCUMENTS), query, path, f"{text} {remedy}", FEW_DOCUMENTS)
         if rule.expected is None:
             return
         counts = ((rule.expected.documents, docs, "documents"), (rule.expected.hits, _most(parts), "hits"))
@@ -241,6 +257,9 @@ class _Resolver:
             if wanted is not None and abs(found - wanted) > rule.expected.within * wanted:
                 text = f"{rule.source} finds {found} {what}, expected_count says {wanted}"
                 self._say("warning", query, path, f"{text} (± {rule.expected.within:.0%}). Check the rule.")
+
+    def _level(self, code: str) -> Level:
+        return "warning" if code in self.allowed else "error"
 
     def _say(self, level: Level, query: int, path: Path, text: str, code: str = "truth") -> None:
         where = self.queries.where(query, path)

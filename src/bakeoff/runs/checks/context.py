@@ -23,7 +23,7 @@ from bakeoff.pipeline.scoring.scorable import needs_chunk_counts
 from bakeoff.runs.checks.filters import left_documents, needs_chunk_fields
 from bakeoff.truth.human_judgments import read_judgments, with_judgments
 from bakeoff.truth.queries import QuerySet
-from bakeoff.truth.resolve import UNREAD, Truth, resolve
+from bakeoff.truth.resolve import Truth, resolve
 from bakeoff.truth.rules import leaves
 from bakeoff.types import Unit
 
@@ -131,12 +131,12 @@ def named_preset(plan: Plan) -> Preset | None:
 def plan_truth(plan: Plan, queries: QuerySet, corpus: ReadCorpus, chunks: Mapping[str, pa.Table]) -> Truth:
     """The truth that a plan is scored with, people's judgments included where it names a set of them."""
     corpus = with_quoted_passages(corpus, queries)
-    skipped, allowed = corpus.skipped, UNREAD in plan.settings.allow
-    truth = resolve(queries, corpus.documents, chunks, unread=skipped, allow_unread=allowed)
+    skipped, allowed = corpus.skipped, plan.settings.allow
+    truth = resolve(queries, corpus.documents, chunks, unread=skipped, allowed=allowed)
     if plan.settings.judgments is None:
         return truth
     judged = read_judgments(plan.folder / plan.settings.judgments)
-    return with_judgments(truth, queries, corpus.documents, judged, unread=skipped, allow_unread=allowed)
+    return with_judgments(truth, queries, corpus.documents, judged, unread=skipped, allowed=allowed)
 
 
 def experiment_text(plan: Plan, name: str) -> YamlDocument:
