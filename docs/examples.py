@@ -135,7 +135,6 @@ def shortened(report: Report) -> Report:
     return replace(
         report,
         pairs=pairs,
-        preset=report.preset[:3],
         differing=report.differing[:QUERIES_SHOWN],
         background=replace(back, rules=back.rules[:RULES_SHOWN], rules_hidden=hidden),
     )

@@ -19,9 +19,11 @@ import yaml
 from bakeoff import registry
 from bakeoff.cli import console
 from bakeoff.cli.app import app
-from bakeoff.presets.decisions import preset_lines
+from bakeoff.presets.decisions import decision_lines
+from bakeoff.report.sections.weighted_scores import score_section
 from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runs.run import run
+from bakeoff.runs.score_grid import read_grid
 from bakeoff.types import Hits, Role
 
 WORDS = [
@@ -358,7 +360,14 @@ def test_s0_lineage(ran: Callable[..., Ran]) -> None:
         bands.add(told["band"])
         assert f"{score:.3f}" in report, "the decision matrix has the score of every model"
     assert len(bands) == 2 and "good" in bands, "one band shows nothing"
-    assert "Deploy model to production" in " ".join(preset_lines(found.result))
+    assert "Deploy model to production" in " ".join(decision_lines(found.result))
+    section = score_section(found.result, read_grid(found.result), found.result.done)
+    assert section is not None
+    rows = {row[0]: row for row in section.grids[0].rows}
+    for system, model in zip(found.result.done, ("words", "knowing"), strict=True):
+        told = found.read(f"{model}_results.json")
+        assert rows[system][-2:] == (f"{told['score']:.3f}", told["band"])
+        assert rows[system][1:3] == (f"{told['precision_at_5']:.3f}", f"{told['recall_at_10']:.3f}")
 
 
 def test_s1_ann(tmp_path: Path, home: Path, register: Any) -> None:

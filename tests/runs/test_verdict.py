@@ -16,7 +16,7 @@ import pytest
 import bakeoff
 from bakeoff import registry
 from bakeoff.pipeline import embed, query_pipeline
-from bakeoff.presets.decisions import decision_lines, preset_lines
+from bakeoff.presets.decisions import decision_lines
 from bakeoff.runs.run import run
 from bakeoff.runs.verdict import decide_run, false_alarms, gather_evidence, loss_waterfall
 from bakeoff.types import Hits
@@ -117,14 +117,14 @@ def test_a_weighted_score_says_which_of_its_terms_lie_outside(
 
     register("stores", "slow", Slow)
     small.write_text(small.read_text().replace("[exact]", "[slow]") + "preset: lineage\n")
-    (line,) = preset_lines(run(small, out=Path("run")))
+    (line,) = decision_lines(run(small, out=Path("run")))
     found = re.search(r"weighted score (\S+) \((\S+) with latency_ms held between 0 and 1\)\. ", line)
     assert found, line
     assert float(found[2]) - float(found[1]) == pytest.approx(0.1, abs=0.001)
 
 
 def test_the_decisions_of_a_preset_are_said_and_no_other_run_has_any(ran: Any, small: Path) -> None:
-    assert preset_lines(ran.result) == decision_lines(ran.result) == []
+    assert decision_lines(ran.result) == []
     small.write_text(small.read_text().replace("[dense]", "[dense, bm25]") + "preset: goldsql\n")
     lines = decision_lines(run(small, out=Path("run")))
     assert len(lines) == 2 and all(line.startswith("What to use, by ") for line in lines)

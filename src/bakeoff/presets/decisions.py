@@ -16,21 +16,20 @@ from bakeoff.stats.comparison import PairComparison
 from bakeoff.stats.interaction import interaction
 
 
-def preset_lines(result: Result) -> list[str]:
-    """What the decision rule of the experiment's preset says, in its own words; nothing for other presets."""
+def decision_lines(result: Result) -> list[str]:
+    """What the decision rules of the experiment's preset say of the leaders; nothing for presets without rules."""
     name = preset(result.record.preset).name if result.record.preset else ""
     if name == "lineage":
-        lines = [_weighted_score(result, system) for system in result.comparison.ranking]
-        return [*_matrix_lines(result), *lines[:1], *preset_trade(result), *lines[1:]]
+        return _lineage(result)
+    if name == "goldsql" and len(result.comparison.ranking) > 1:
+        return _s4(result)
     return []
 
 
-def decision_lines(result: Result) -> list[str]:
-    """What to use by S4's two decisions, for the leaders of a run of that preset; nothing for other presets."""
-    name = preset(result.record.preset).name if result.record.preset else ""
-    if name != "goldsql" or len(result.comparison.ranking) < 2:
-        return []
-    return _s4(result)
+def _lineage(result: Result) -> list[str]:
+    """The decision matrix, the best system's weighted score and band, and what its quality costs in latency."""
+    best = [_weighted_score(result, system) for system in result.comparison.ranking[:1]]
+    return [*_matrix_lines(result), *best, *preset_trade(result)]
 
 
 def _matrix_lines(result: Result) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bakeoff.presets.decisions import decision_lines, preset_lines
+from bakeoff.presets.decisions import decision_lines
 from bakeoff.report.sections.breakdown import Breakdown, Grouping, RankTable, breakdown, rank_table
 from bakeoff.report.sections.cost_quality import CostQualityPoint, bill_of, trades, unpriced_reason
 from bakeoff.report.sections.costs import LatencyRow, latency_rows
@@ -22,6 +22,7 @@ from bakeoff.report.sections.provenance import Provenance, describe_provenance
 from bakeoff.report.sections.resources import phase_chart
 from bakeoff.report.sections.reviewed import review_section
 from bakeoff.report.sections.systems import SystemsTable, measure_notes, systems_table
+from bakeoff.report.sections.weighted_scores import score_section
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.decisive_systems import compares_all
 from bakeoff.runs.score_grid import LABELS, ScoreGrid, mean_scores, read_grid
@@ -51,7 +52,6 @@ class Report:
     alarms: tuple[tuple[str, FalseAlarmStats], ...]
     spread: FactorAnalysis | None
     choice: Selection | None
-    preset: tuple[str, ...]
     differing: tuple[DifferingQuery, ...]
     phases: tuple[str, ...]
     phase_rows: tuple[PhaseRow, ...]
@@ -99,7 +99,6 @@ def build_report(result: Result) -> Report:
         alarms=alarm_rows(result, shown),
         spread=explain_variation(result) if comparison else None,
         choice=held_out_score(result) if comparison else None,
-        preset=tuple(preset_lines(result)) if comparison else (),
         decision=tuple(decision_lines(result)) if comparison else (),
         review=review_section(result),
         differing=differing_queries(result, grid, shown),
@@ -133,8 +132,8 @@ def _breakdowns(result: Result, grid: ScoreGrid, systems: SystemsTable) -> tuple
 
 
 def _of_preset(result: Result, grid: ScoreGrid, shown: tuple[str, ...]) -> Iterator[ReportSection]:
-    """The sections a preset asks for: key measures by category, and minimums."""
-    for make in (key_section, minimums_section):
+    """The sections a preset asks for: weighted scores, key measures by category, and minimums."""
+    for make in (score_section, key_section, minimums_section):
         found = make(result, grid, shown) if shown else None
         if found is not None:
             yield found

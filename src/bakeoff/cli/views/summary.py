@@ -11,7 +11,7 @@ from bakeoff.cli.views.sanitise import one_line
 from bakeoff.cli.views.summary_json import index_size
 from bakeoff.config.modes import RETRIEVER
 from bakeoff.measures.names import parse
-from bakeoff.presets.decisions import decision_lines, preset_lines
+from bakeoff.presets.decisions import decision_lines
 from bakeoff.report.sections.sanity import sanity_notes
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.decisive_systems import compares_all
@@ -33,7 +33,6 @@ from bakeoff.stats.recommendation_text import Recommendation
 from bakeoff.stats.verdict import Verdict
 
 SHOWN = 25
-PRESET_LINES = 3
 LABEL = 9
 WIDE_LABEL = 16
 KEY_SYSTEMS = 5
@@ -106,7 +105,7 @@ def _print_judged(result: Result) -> None:
         _print_negatives(result, best)
         _print_loss(result, best)
     _print_spread(result)
-    for line in [*decision_lines(result), *preset_lines(result)][:PRESET_LINES]:
+    for line in decision_lines(result):
         print_field("Preset", line)
     print_key_measures(result, result.ordered[:KEY_SYSTEMS])
 

@@ -112,7 +112,7 @@ def _show_groups(result: Result) -> None:
         show_plot(dashboard_charts.group_means(part, measure), f"{measure} by {part.label}")
         st.caption("Lines: 95 % intervals over questions. Differences inside a group are not tested here.")
     for section in report.extras:
-        if section.id in ("key-measures", "minimums", "vectors"):
+        if section.id in ("weighted-scores", "key-measures", "minimums", "vectors"):
             _section(section)
 
 

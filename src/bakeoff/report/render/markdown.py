@@ -57,7 +57,7 @@ def _parts(report: Report) -> Iterator[list[str]]:
         yield _losses(report.losses, report.systems.measures[0].label)
     if report.alarms:
         yield _alarms(report)
-    if report.spread or report.choice or report.preset:
+    if report.spread or report.choice:
         yield _spread(report)
     if report.differing:
         yield _differing(report.differing, report.systems.measures[0].label)
@@ -226,7 +226,7 @@ def _spread(report: Report) -> list[str]:
         lines += [*table(["choice", "options", "share of the variation", "interval"], rows), ""]
         lines += [line for note in report.spread.notes for line in (escape_markdown(note), "")]
     choice = [report.choice.sentence] if report.choice else []
-    return lines + bullets([*choice, *report.preset])
+    return lines + bullets(choice)
 
 
 def _alarms(report: Report) -> list[str]:
