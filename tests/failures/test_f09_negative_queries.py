@@ -35,7 +35,7 @@ def test_f09_validate_counts_and_names_them(laid_out: Callable[..., Path], tmp_p
     report = validate(laid_out(tmp_path), home=tmp_path / "home")
     (found,) = (finding for finding in report.findings if finding.code == "negative")
     assert found.level == "note"
-    assert found.message.startswith("2 queries have no right answer (nothing, nowhere): scored apart")
+    assert found.message.startswith("2 queries have no right answer (nothing, nowhere): scored separately")
     assert {row.queries for row in report.ceilings if row.best is not None} == {12}
     assert report.power is not None and report.power.queries == 12
 

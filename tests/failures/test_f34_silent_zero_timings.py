@@ -192,5 +192,5 @@ def test_f34_time_that_no_phase_explains_is_said(timed: Any) -> None:
     assert found.pop("ingest") - sum(found.values()) == pytest.approx(0.4)
     (note,) = [note for note in result.record.notes if "not explained" in note]
     assert note.startswith(
-        f"{result.done[0]}: ingestion took 5.40 s and its phases add up to 5.00 s; 7% of it"
+        f"{result.done[0]}: ingestion took 5.40 s but its phases add up to 5.00 s; 7% of it"
     )

@@ -37,8 +37,8 @@ def test_f50_identical_rankings_are_said_in_the_record_and_in_the_report(
     result = run(small, out=Path("run"))
     vectors, note = told(result)
     assert vectors == (
-        "quantised, wordllama made identical vectors of every chunk of line(doc_lines=4 code_lines=6): they are one "
-        "and the same model here."
+        "quantised, wordllama made identical vectors of every chunk of line(doc_lines=4 code_lines=6): here they "
+        "are the same model."
     )
     assert "wordllama · dense" in note and "quantised · dense" in note and "dims=64" not in note
     assert "identical rankings" in note

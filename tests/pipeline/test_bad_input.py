@@ -27,7 +27,7 @@ def refuse(rows: np.ndarray) -> np.ndarray:
 FAULTS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], str]] = {
     "not a number": (lambda rows: rows * np.nan, r"the vector of \S+#\d+-\d+\.\w+ is not finite"),
     "another dimension": (lambda rows: rows[:, :8], "changed its dimension"),
-    "refused": (refuse, r"503 .* \(asked for \S+#\d+-\d+\.\w+ and 3 shorter chunks; batches before"),
+    "refused": (refuse, r"503 .* \(texts: \S+#\d+-\d+\.\w+ and 3 shorter chunks; batches before"),
 }
 
 

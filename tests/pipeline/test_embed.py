@@ -112,9 +112,9 @@ def test_only_the_first_queries_are_timed(bench: Any, part: Any, model: Any, mon
         (lambda rows: rows[:-1], r"gave vectors of shape"),
         (lambda rows: rows[:, :8], r"gave vectors of shape"),
         (lambda rows: np.where(np.arange(len(rows))[:, None] == 1, np.inf, rows), "is not finite"),
-        (np.zeros_like, r"^wordllama\S* gave only zeros for \d+ texts"),
-        (lambda rows: rows.astype(str), r"^wordllama\S* gave vectors of <U32 values"),
-        (lambda rows: ["0" * 64 for _ in rows], r"^wordllama\S* gave vectors of <U64 values"),
+        (np.zeros_like, r"^wordllama\S* returned only zero vectors for \d+ texts"),
+        (lambda rows: rows.astype(str), r"^wordllama\S* returned vectors of type <U32"),
+        (lambda rows: ["0" * 64 for _ in rows], r"^wordllama\S* returned vectors of type <U64"),
         (lambda rows: [row[: 64 - i] for i, row in enumerate(rows)], "of different lengths"),
     ],
 )

@@ -115,8 +115,8 @@ def test_a_collection_of_chroma_is_searched_and_not_changed(folder: Path, run: C
         ("id: chunk", "id: chunk_id", "", 'no payload field of ids "chunk_id". Known: chunk'),
         (", id: chunk", "", "", "none of 5 ids, such as "),
         ("engine", "nowhere", "", "is not a folder"),
-        ("tickets", "tickets", "metric: l2\n", "searched by cosine, and the experiment by l2"),
-        ("tickets", "tickets", "embedders: [{wordllama: {dims: 64}}]\n", "vectors of 256 dimensions, and the model makes 64"),
+        ("tickets", "tickets", "metric: l2\n", "searched by cosine, but the experiment says l2"),
+        ("tickets", "tickets", "embedders: [{wordllama: {dims: 64}}]\n", "vectors of 256 dimensions, but the model makes 64"),
         ("chroma", "exact", "", "exact cannot search a collection that others filled"),
     ],
 )  # fmt: skip
@@ -171,7 +171,7 @@ def test_its_vectors_are_the_reference_and_the_chunks_are_not_embedded(
     assert [one.mean for one in result.summaries("kNN@3").values()] == [1.0]
     assert result.losses.num_rows and "index misses" in result.losses["step"].to_pylist()
     timings = {row["phase"]: row["note"] for row in result.timings.to_pylist()}
-    assert timings["ingest"] == "its index was made elsewhere" and "embed_chunks" not in timings
+    assert timings["ingest"] == "its index was built elsewhere" and "embed_chunks" not in timings
 
 
 def test_a_collection_must_be_read_only(folder: Path, run: Callable[..., Any]) -> None:
@@ -266,6 +266,6 @@ def test_a_file_of_milvus_lite(tmp_path: Path, run: Callable[..., Any]) -> None:
 
     lite.release_server(str(folder / "milvus.db"))
     assert best(run(STORE.replace("chroma", "milvus").replace(", id: chunk", ""))) == BEST
-    assert "searched by cosine, and the experiment by dot" in reason(
+    assert "searched by cosine, but the experiment says dot" in reason(
         run(STORE.replace("chroma", "milvus"), "metric: dot\n")
     )

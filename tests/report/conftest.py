@@ -243,7 +243,7 @@ def _timings(latencies: list[tuple], done: list[str], made: Made) -> Iterator[tu
             if phase == "embed_chunks" and "bm25" in label:
                 continue
             cached = phase == "read"
-            note = "made by an earlier run, which kept no time of it" if cached else ""
+            note = "made by an earlier run that recorded no time" if cached else ""
             yield (
                 "made-up",
                 label,

@@ -64,7 +64,7 @@ def test_of_too_many_systems_the_best_means_are_compared(
     assert report.pairs is None
     assert result.recommendation is not None
     assert report.headline.sentence == result.recommendation.sentence
-    assert "best means of 4 systems are compared" in dict(report.headline.lines)["Mind"]
+    assert "best of 4 systems are compared" in dict(report.headline.lines)["Mind"]
     assert [row.primary.n for row in report.systems.rows] == [45] * 4
     assert too_many(200, 10_000)
 

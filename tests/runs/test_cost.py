@@ -51,7 +51,7 @@ def test_no_model_and_a_free_model_pay_no_tokens() -> None:
 @pytest.mark.parametrize(
     ("changed", "which", "why"),
     [
-        ({"qps": None}, "million_queries", "no queries a second"),
+        ({"qps": None}, "million_queries", "no queries per second"),
         ({"refresh_seconds": None}, "refresh", "not timed"),
         ({"index_bytes": None}, "storage_month", "not known"),
         ({"query_tokens": TokenUse(None)}, "million_queries", "tokens"),

@@ -408,7 +408,7 @@ def test_without_a_folder_the_failed_run_is_taken_up(four: Path, broken_store: d
         (lambda rows: rows[:-1], "gave vectors of shape"),
         (lambda rows: rows * np.nan, "is not finite"),
         (lambda rows: rows[:, :-1], "gave vectors of shape"),
-        (lambda rows: rows * 0, "gave only zeros"),
+        (lambda rows: rows * 0, "returned only zero vectors"),
         (lambda rows: 1 / 0, "ZeroDivisionError: division by zero"),
     ],
     ids=["a text dropped", "not finite", "another dimension", "zeros", "an error of its own"],
@@ -430,7 +430,7 @@ def test_an_embedder_that_fails_is_recorded(
 @pytest.mark.parametrize(
     ("pieces", "reason"),
     [
-        (lambda document: [Piece(0, 5)], "are in no piece"),
+        (lambda document: [Piece(0, 5)], "are not in any chunk"),
         (lambda document: [Piece(0, len(document.text) + 1)], "is outside the text"),
         (lambda document: [1 // 0], "ZeroDivisionError"),
     ],
@@ -457,7 +457,7 @@ def test_a_chunker_that_fails_is_recorded(
     [
         (lambda hits: Hits(hits.ids[[0, 0]], hits.scores[[0, 0]]), "returned a row twice"),
         (lambda hits: Hits(hits.ids, hits.scores * np.nan), "a score that is not finite"),
-        (lambda hits: Hits(hits.ids[::-1], hits.scores[::-1]), "not in the order of its scores"),
+        (lambda hits: Hits(hits.ids[::-1], hits.scores[::-1]), "not sorted by score"),
     ],
     ids=["twice", "not finite", "worst first"],
 )
@@ -484,7 +484,7 @@ def test_a_store_that_loses_rows_is_built_again_and_then_fails(
     register("stores", "forgetful", Forgetful)
     small.write_text(small.read_text().replace("[exact]", "[forgetful]"))
     result = run(small, out=Path("run"))
-    assert list(result.failed.values()) == ["forgetful does not find the index it has just built."]
+    assert list(result.failed.values()) == ["forgetful can't open the index it just built."]
 
 
 def test_unresolved_truth_stops_before_anything_is_embedded(counted: Path, counts: Any) -> None:

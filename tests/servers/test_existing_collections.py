@@ -517,12 +517,12 @@ def _prefixed(given: str, prefix: str) -> str:
         ("tickets", "tickts", "", "Did you mean"),
         ("Tickets", "Tickts", "", "Did you mean"),
         ("ref", "reference", "", "reference"),
-        ("", "", "metric: l2\n", "is searched by cosine, and the experiment by l2"),
+        ("", "", "metric: l2\n", "is searched by cosine, but the experiment says l2"),
         (
             "",
             "",
             "embedders: [{wordllama: {dims: 64}}]\n",
-            "has vectors of 256 dimensions, and the model makes 64",
+            "has vectors of 256 dimensions, but the model makes 64",
         ),
     ],
     ids=["name", "Name", "id", "metric", "dims"],
@@ -597,7 +597,7 @@ def test_what_is_not_returned_is_not_measured_and_the_reason_is_given(
 ) -> None:
     result = run(without_source, queries=query("plain"))
     assert not result.failed
-    (note,) = [one for one in result.record.notes if "what its index misses was not measured" in one]
+    (note,) = [one for one in result.record.notes if "index misses were not measured" in one]
     assert "does not return 'embedding'" in note
     assert [one.mean for one in result.summaries("kNN@10").values()] == [None]
     assert "index misses" not in result.losses["step"].to_pylist()

@@ -189,9 +189,9 @@ def test_declared_counts_and_mix_are_checked(make_queries: Make) -> None:
     )
     said = [problem.message for problem in check_declared(make_queries(head + SKETCH))]
     assert len(said) == 4
-    assert "metadata.total says 5 queries, there are 4" in said[0]
-    assert '2 queries of "section", there are 1' in said[1]
-    assert "30% easy, there are 0 of 4 (0%)" in said[2]
+    assert "metadata.total says 5 queries, but there are 4" in said[0]
+    assert '2 queries of "section", but there are 1' in said[1]
+    assert "30% easy, but there are 0 of 4 (0%)" in said[2]
     right = "metadata: {total: 4, categories: {howto: 3, section: 1}, difficulty_mix: {medium: 1}}\n"
     assert check_declared(make_queries(right + SKETCH)) == ()
 

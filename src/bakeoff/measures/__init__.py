@@ -1,4 +1,2 @@
-"""Measures: what each name means (definitions), and how it is computed (the evaluator).
-
-definitions, names, explain, conventions and presets are plain Python; what computes on arrays needs numpy.
-"""
+"""Measures: what each name means (definitions), and how it is computed (the evaluator). definitions, names,
+explain, conventions and presets are plain Python; array computations need numpy."""

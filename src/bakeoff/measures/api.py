@@ -1,4 +1,4 @@
-"""`bakeoff.evaluate`: measures for judgments and a run, alone, as one would use trec_eval."""
+"""`bakeoff.evaluate`: scores a run against judgments, like trec_eval."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _task(
     if not judgments or not run.by_query:
         raise DataError("there is nothing to score: the run or the judgments hold no queries.")
     if not judgments.keys() & run.by_query.keys():
-        raise DataError("no query of the run is in the judgments. Check that both name their queries alike.")
+        raise DataError("no query of the run is in the judgments. Check that both use the same query ids.")
     if missing := [query for query in queries or () if query not in every]:
         raise DataError(f"query {missing[0]!r} is neither in the run nor in the judgments.")
     return Task(judgments, run, tuple(dict.fromkeys(queries or every)), measures, conventions)
@@ -106,7 +106,7 @@ def _run(source: Any, conventions: Conventions) -> RunFileRow:
 
 
 def _from_list(query: str, items: Any) -> dict[str, float]:
-    """Scores that fall along a list, so that its order is the served one and nothing is tied."""
+    """Descending scores for a list, so that its order is kept and nothing is tied."""
     if isinstance(items, Mapping) or not isinstance(items, Sequence) or isinstance(items, str):
         raise DataError(
             f"query {query!r}: results are given as {type(items).__name__}; other queries have a list."
@@ -114,7 +114,7 @@ def _from_list(query: str, items: Any) -> dict[str, float]:
     ranked = {str(item): -float(place) for place, item in enumerate(items)}
     if len(ranked) != len(items):
         twice = next(item for place, item in enumerate(items) if item in items[:place])
-        raise DataError(f"item {twice!r} is in the ranking of query {query!r} twice.")
+        raise DataError(f"item {twice!r} occurs twice in the ranking of query {query!r}.")
     return ranked
 
 

@@ -19,11 +19,9 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankingArrays:
-    """Results in served order, rows grouped by ascending query.
-
-    `rank` counts from 1 and is given only where ranks have gaps (units standing where their first chunk does).
-    `id_order` is the place of each row's string id among all ids sorted, needed where ties are broken by id.
-    """
+    """Results in served order, rows grouped by ascending query. `rank` counts from 1 and is set only if ranks
+    have gaps (a unit takes the rank of its first chunk). `id_order` is each row's position among all ids in
+    string order, needed if ties are broken by id."""
 
     query: Ints
     item: Ints
@@ -40,7 +38,7 @@ class RankingArrays:
             raise DataError(
                 "rankings: rows are not grouped by ascending query. Use RankingArrays.from_columns."
             )
-        # One sum is cheaper than a test of every score, and only NaN or infinity makes it infinite or NaN.
+        # One sum is cheaper than testing every score; only NaN or infinity makes it NaN or infinite.
         if not np.isfinite(self.score.sum()) and np.isnan(self.score).any():
             where = int(self.query[np.flatnonzero(np.isnan(self.score))[0]])
             raise DataError(
@@ -52,7 +50,7 @@ class RankingArrays:
 
     @classmethod
     def from_columns(cls, query: Ints, rank: Ints, item: Ints, score: Floats) -> RankingArrays:
-        """Rankings from columns in any row order; ranks of a query must run from 1 (or 0) without gaps."""
+        """Build rankings from columns in any row order; a query's ranks must run from 1 (or 0) without gaps."""
         _same_length("rankings", query=query, rank=rank, item=item, score=score)
         if not (ascending(query) and _first_wrong_rank(query, rank) is None):
             order = np.lexsort((rank, query))
@@ -61,7 +59,7 @@ class RankingArrays:
         return cls(query, item, np.asarray(score, dtype=np.float64))
 
     def rows(self, start: int, stop: int) -> RankingArrays:
-        """A view of some consecutive rows."""
+        """A view of consecutive rows."""
         cut = slice(start, stop)
         return RankingArrays(
             self.query[cut],
@@ -73,7 +71,7 @@ class RankingArrays:
         )
 
     def blocks(self, size: int) -> Iterator[RankingArrays]:
-        """Views of about `size` rows, each with whole queries."""
+        """Yield views of about `size` rows, each with whole queries."""
         start = 0
         while start < len(self):
             stop = min(start + size, len(self))
@@ -113,7 +111,7 @@ class JudgmentArrays:
 
     @classmethod
     def from_columns(cls, query: Ints, item: Ints, grade: Ints) -> JudgmentArrays:
-        """Judgments from columns in any row order."""
+        """Build judgments from columns in any row order."""
         _same_length("judgments", query=query, item=item, grade=grade)
         if not ascending(query, item):
             order = np.lexsort((item, query))
@@ -121,8 +119,8 @@ class JudgmentArrays:
         return cls(query, item, grade)
 
     def between(self, first: int, last: int) -> JudgmentArrays:
-        """A view of the judgments of queries first to last, both included."""
-        # A bound of another type than the column would make numpy convert the whole column.
+        """A view of the judgments of queries first to last, inclusive."""
+        # A bound of another type would make numpy convert the whole column.
         limits = np.iinfo(self.query.dtype)
         if first > limits.max:
             return JudgmentArrays(self.query[:0], self.item[:0], self.grade[:0], checked=True)
@@ -141,24 +139,24 @@ def ascending(major: Ints, minor: Ints | None = None) -> bool:
 
 
 def starts_of_groups(keys: Ints) -> Ints:
-    """The first position of each run of equal values."""
+    """First position of each run of equal values."""
     if not len(keys):
         return np.zeros(0, dtype=np.int64)
     return np.concatenate(([0], np.flatnonzero(keys[1:] != keys[:-1]) + 1))
 
 
 def distinct(keys: Ints) -> Ints:
-    """The different values of an ascending column."""
+    """Distinct values of an ascending column."""
     return np.asarray(keys[starts_of_groups(keys)])
 
 
 def union(left: Ints, right: Ints) -> Ints:
-    """The values of either of two ascending columns of different values."""
+    """Union of two ascending columns of distinct values."""
     return left if np.array_equal(left, right) else np.union1d(left, right)
 
 
 def positions_in_groups(starts: Ints, total: int) -> Ints:
-    """For each of `total` positions, how far it is from the start of its group, from 0."""
+    """Distance of each of `total` positions from the start of its group, from 0."""
     return np.arange(total) - np.repeat(starts, np.diff(np.append(starts, total)))
 
 
@@ -171,7 +169,7 @@ def _same_length(what: str, **columns: Any) -> None:
 
 
 def _first_wrong_rank(query: Ints, rank: Ints) -> int | None:
-    """The first row whose rank is not the one expected at its place."""
+    """First row whose rank differs from its position."""
     if not len(rank):
         return None
     base = int(rank[0])

@@ -1,4 +1,4 @@
-"""Every measure by name: the built-in ones, then those of other packages (entry points `bakeoff.measures`)."""
+"""All measures by name: built-in ones, then those of other packages (entry points `bakeoff.measures`)."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _instances: dict[type, MeasureDefinition] = {}
 
 
 def all_measures() -> tuple[MeasureDefinition, ...]:
-    """Every measure: the built-in ones in the order of the documentation, then others by name."""
+    """All measures: built-in ones in documentation order, then others by name."""
     return (*BUILT_IN, *_other_measures())
 
 
 def find_measure(name: str) -> MeasureDefinition | None:
-    """The measure of exactly that name; other packages are looked at only for names that are not built in."""
+    """The measure of exactly that name; entry points are read only for names that are not built in."""
     return _BY_NAME.get(name) or next((one for one in _other_measures() if one.name == name), None)
 
 
 def find_by_long_name(name: str) -> MeasureDefinition | None:
-    """The measure of that name or long name, in any case."""
+    """The measure of that name or long name, ignoring case."""
     known = _BY_LONG_NAME.get(name.lower())
     return known or next((one for one in _other_measures() if name.lower() in _spellings(one)), None)
 
 
 def long_names() -> dict[str, str]:
-    """Every spelling of every measure in lower case, with its name."""
+    """Lower-case spellings of all measures, with their names."""
     return {spelling: one.name for one in all_measures() for spelling in _spellings(one)}
 
 
@@ -45,12 +45,12 @@ def _instance(name: str, plugin: type) -> MeasureDefinition:
 
 
 def _check(name: str, plugin: object) -> type[MeasureDefinition]:
-    """Refuse what is not a measure of that name, and a spelling that means a built-in measure."""
+    """Raise if a plug-in is not a measure of that name, or if a spelling means a built-in measure."""
     if not (isinstance(plugin, type) and issubclass(plugin, MeasureDefinition)):
         raise MeasureError(f"measure {name!r}: {plugin!r} is not a subclass of MeasureDefinition.")
     if getattr(plugin, "name", None) != name:
         raise MeasureError(
-            f"measure {name!r}: the class has another name, {getattr(plugin, 'name', None)!r}."
+            f"measure {name!r}: the class is named differently: {getattr(plugin, 'name', None)!r}."
         )
     taken = next((spelling for spelling in _spellings(plugin) if spelling in _BY_LONG_NAME), None)
     if taken:

@@ -1,4 +1,4 @@
-"""The conventions block of a result: every policy that changes a number, comparable only when equal."""
+"""The conventions block of a result: every choice that changes a number. Only equal conventions are comparable."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ class Conventions:
             )
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values for run.json, with what is the same in every result."""
+        """Plain values for run.json, including those that are the same in every result."""
         chosen = {
             name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
         }
         return {**chosen, **FIXED}
 
     def with_values(self, values: Mapping[str, Json]) -> Conventions:
-        """The same conventions with other values for some of them, as an experiment file gives them."""
+        """The same conventions with some values replaced, as in an experiment file."""
         names = [field.name for field in fields(self)]
         for name in values:
             if name not in names:
@@ -90,7 +90,7 @@ class Conventions:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, object]) -> Conventions:
-        """Conventions as stored; an unknown or missing key is an error, as is another value of a fixed one."""
+        """Read stored conventions; an unknown or missing key, or another value of a fixed one, is an error."""
         names = {field.name for field in fields(cls)}
         wrong = sorted((names | set(FIXED)) ^ set(values))
         wrong += [name for name, value in FIXED.items() if name in values and values[name] != value]
@@ -103,7 +103,7 @@ class Conventions:
 
 @functools.cache
 def _choices() -> dict[str, tuple[str, ...]]:
-    """The values that each convention of names may have."""
+    """Allowed values of each named convention."""
     hints = get_type_hints(Conventions).items()
     return {name: get_args(hint) for name, hint in hints if get_origin(hint) is Literal}
 
@@ -123,7 +123,7 @@ def conventions_that_differ(a: Conventions, b: Conventions) -> tuple[tuple[str, 
 
 
 def affected_by(name: str, measure: Measure) -> bool:
-    """Whether the value of a measure in a run can depend on the convention of that name."""
+    """Whether a measure's value in a run can depend on the named convention."""
     needs, unit = measure.needs, measure.unit or Unit.DOCUMENT
     if name in ("universal_sections", "section_match"):
         return needs is RequiredInput.SECTIONS
@@ -137,12 +137,12 @@ def affected_by(name: str, measure: Measure) -> bool:
 
 
 def check_same(a: Conventions, b: Conventions, *, allow_mixed: bool = False) -> tuple[str, ...]:
-    """Refuse to compare numbers made by different conventions; with `allow_mixed` return what differs."""
+    """Raise if two results have different conventions; with `allow_mixed`, return what differs."""
     found = tuple(text for _, text in conventions_that_differ(a, b))
     if found and not allow_mixed:
         raise ComparisonError(
-            f"results made with different conventions ({'; '.join(found)}) do not compare. "
-            "Score both again with the same conventions, or say --allow-mixed."
+            f"results made with different conventions ({'; '.join(found)}) are not comparable. Score both "
+            "again with the same conventions, or use --allow-mixed."
         )
     return found
 

@@ -1,4 +1,4 @@
-"""What a measure is: one class holds its name, meaning, plain formula, array form, bounds, ties and ceiling."""
+"""A measure as one class: its name, meaning, plain formula, array form, bounds, ties and ceiling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RequiredInput(StrEnum):
-    """What a measure is computed from, in addition to the ranking."""
+    """What a measure needs in addition to the ranking."""
 
     JUDGMENTS = "judgments"
     NEIGHBOURS = "exact neighbours"
@@ -31,7 +31,7 @@ class RequiredInput(StrEnum):
 
 
 class Cutoff(StrEnum):
-    """Whether a name carries a depth `@k`, or a score threshold `@t`."""
+    """Whether a name has a depth `@k` or a score threshold `@t`."""
 
     REQUIRED = "required"
     OPTIONAL = "optional"
@@ -40,11 +40,11 @@ class Cutoff(StrEnum):
 
 
 class Bounds(StrEnum):
-    """What the lower and upper value over unjudged results are worth (C-23)."""
+    """How reliable the lower and upper value over unjudged results are (C-23)."""
 
     BOTH = "both are true bounds: judging more can only move the value between them"
     UPPER = (
-        "the upper value is a true bound; the lower one is not, for relevant items nobody retrieved lower it"
+        "the upper value is a true bound; the lower one is not, because unretrieved relevant items lower it"
     )
     RANGE = (
         "neither is a true bound: they are values for unjudged results being relevant above or below the cut"
@@ -92,17 +92,17 @@ class MeasureDefinition:
     chunk_depth: ClassVar[bool] = False
 
     def score(self, ranked: RankedGrades, measure: Measure) -> float:
-        """The value of one query that has relevant items, in plain Python: the reference for `values`."""
+        """Value of one query with relevant items, in plain Python: the reference for `values`."""
         raise MeasureError(f"{measure} is computed from {self.needs}, not from rankings and judgments.")
 
     def values(self, block: HitBlock, measure: Measure) -> Floats:
-        """The value of each query of a block; 0 where a query has no relevant items. By default from `score`."""
+        """Value of each query of a block; 0 without relevant items. By default computed by `score`."""
         return np.array(
             [self.score(ranked, measure) if ranked.has_value(measure) else 0.0 for ranked in block.rankings()]
         )
 
     def bound_values(self, block: HitBlock, measure: Measure, point: Floats) -> tuple[Floats, Floats]:
-        """Lower and upper value of each query over unjudged results. By default from `score`."""
+        """Lower and upper value of each query over unjudged results. By default computed by `score`."""
         from bakeoff.measures.reference import bounds
 
         ends = [bounds(one, measure) if one.has_value(measure) else None for one in block.rankings()]
@@ -110,11 +110,11 @@ class MeasureDefinition:
         return low, high
 
     def expected_value(self, tied: TiedRange, block: HitBlock, measure: Measure) -> Floats:
-        """The mean over all orders of tied results; NaN where no closed form is known."""
+        """Mean over all orders of tied results; NaN if no closed form is known."""
         return np.full(block.size, np.nan)
 
     def fixed_ceiling(self, measure: Measure) -> float | None:
-        """The best value, where it does not depend on judgments; None where it is not known."""
+        """Best value if it does not depend on judgments, else None."""
         return _CONSTANT_CEILINGS.get(self.ceiling)
 
     def variants(self, ranked: RankedGrades, measure: Measure) -> Iterator[Variant]:
@@ -122,7 +122,7 @@ class MeasureDefinition:
         return iter(())
 
     def threshold(self, measure: Measure, rel: int) -> int:
-        """The lowest relevant grade; `rel` is that of the conventions."""
+        """The lowest relevant grade; `rel` is the conventions'."""
         if self.graded:
             return 1
         return rel if measure.rel is None else measure.rel

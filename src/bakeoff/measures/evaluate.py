@@ -1,4 +1,4 @@
-"""The evaluator: every measure at every cut-off in one pass, in blocks of whole queries."""
+"""The evaluator: computes every measure at every cut-off in one pass, in blocks of whole queries."""
 
 from __future__ import annotations
 
@@ -30,11 +30,9 @@ class QueryExclusion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreArrays:
-    """One row a query, one column a measure; NaN means not computed, and never enters a mean.
-
-    `lower` and `upper` are over unjudged results (their worth: Definition.bounds). The tied arrays hold numbers
-    only where the order of equal scores changes the value, and are None where it never does.
-    """
+    """One row per query, one column per measure; NaN means not computed and never enters a mean. `lower` and
+    `upper` are over unjudged results (see Definition.bounds). The tied arrays hold numbers only where the
+    order of equal scores changes the value, and are None if it never does."""
 
     queries: Ints
     measures: tuple[Measure, ...]
@@ -47,7 +45,7 @@ class ScoreArrays:
     tied_expected: Floats | None = None
 
     def means(self) -> Floats:
-        """The mean of each measure over the queries that have it; NaN where none has."""
+        """Mean of each measure over the queries that have it; NaN if none has."""
         there = ~np.isnan(self.values)
         counts = there.sum(axis=0)
         sums = np.where(there, self.values, 0.0).sum(axis=0)
@@ -62,7 +60,7 @@ def evaluate(
     conventions: Conventions = DEFAULT,
     queries: Ints | None = None,
 ) -> ScoreArrays:
-    """Score rankings against judgments: these `queries`, else all that are ranked or judged."""
+    """Score rankings against judgments, for `queries` or all that are ranked or judged."""
     return evaluate_blocks(
         rankings.blocks(BLOCK_ROWS), judgments, measures, conventions=conventions, queries=queries
     )
@@ -76,7 +74,7 @@ def evaluate_blocks(
     conventions: Conventions = DEFAULT,
     queries: Ints | None = None,
 ) -> ScoreArrays:
-    """As evaluate, over blocks of whole queries in ascending order, so that memory holds one at a time."""
+    """Like evaluate, over blocks of whole queries in ascending order, holding one block in memory at a time."""
     wanted = tuple(measures)
     check_computable(wanted)
     chosen = None if queries is None else np.unique(queries)
@@ -96,7 +94,7 @@ def score_block(
     measures: tuple[Measure, ...],
     conventions: Conventions,
 ) -> ScoreArrays:
-    """Score the given queries (ascending) in one piece."""
+    """Score the given queries (ascending) in one block."""
     rankings = order_rankings(rankings, conventions)
     block = HitBlock(truth_of(judgments, queries), hits_of(rankings, judgments, queries), conventions.rel)
     scores = score_hits(block, measures, conventions)
@@ -104,7 +102,7 @@ def score_block(
 
 
 def score_hits(block: HitBlock, measures: tuple[Measure, ...], conventions: Conventions) -> ScoreArrays:
-    """Values and bounds of a block whose join is done."""
+    """Values and bounds of a block whose rankings and judgments are joined."""
     layers = np.empty((3, len(measures), block.size))
     left = RemainingQueries(block, conventions)
     for place, measure in enumerate(measures):
@@ -119,7 +117,7 @@ def score_hits(block: HitBlock, measures: tuple[Measure, ...], conventions: Conv
 
 @dataclass(slots=True, eq=False)
 class RemainingQueries:
-    """Which queries of a block are left out, or score zero, by the conventions."""
+    """Which queries of a block the conventions leave out or score zero."""
 
     block: HitBlock
     conventions: Conventions
@@ -135,7 +133,7 @@ class RemainingQueries:
         )
 
     def masks(self, measure: Measure) -> tuple[Flags, Flags]:
-        """Queries whose value is missing, and queries whose value is zero by convention."""
+        """Masks of queries whose value is missing, and whose value is zero by convention."""
         if not measure.definition.needs_relevant:
             return self.silent, np.zeros(self.block.size, dtype=bool)
         missing = self.silent | ~self.judged
@@ -162,7 +160,7 @@ class RemainingQueries:
 
 
 def order_rankings(rankings: RankingArrays, conventions: Conventions) -> RankingArrays:
-    """The rankings in the order that is scored."""
+    """The rankings in scoring order."""
     if conventions.score_precision == "single":
         rankings = replace(rankings, score=rankings.score.astype(np.float32).astype(np.float64))
     if conventions.order == "served":
@@ -180,8 +178,8 @@ def _by_score_and_id(rankings: RankingArrays) -> RankingArrays:
         return first
     if rankings.id_order is None:
         raise DataError(
-            "rankings have tied scores, and these conventions order them by string id, which arrays lack. "
-            "Give RankingArrays.id_order."
+            "rankings have tied scores, and these conventions break ties by string id, which arrays lack. "
+            "Set RankingArrays.id_order."
         )
     order = np.lexsort((-rankings.id_order, -rankings.score, rankings.query))
     return replace(
@@ -192,14 +190,14 @@ def _by_score_and_id(rankings: RankingArrays) -> RankingArrays:
 def _with_queries(
     blocks: Iterable[RankingArrays], judgments: JudgmentArrays, chosen: Ints | None
 ) -> Iterator[tuple[RankingArrays, JudgmentArrays, Ints]]:
-    """Each block with the judgments and queries from after the block before it up to its own last query."""
+    """Each block with its judgments and queries, including queries without results before its last one."""
     last = np.iinfo(np.int64).min
     for rankings in blocks:
         if not len(rankings):
             continue
         if rankings.query[0] <= last:
             raise DataError(
-                f"rankings: query {int(rankings.query[0])} comes again in a later block. Keep it in one."
+                f"rankings: query {int(rankings.query[0])} occurs in two blocks. Keep each query in one block."
             )
         end = int(rankings.query[-1])
         between = judgments.between(last + 1, end)
@@ -222,7 +220,7 @@ def _asked_queries(
 def _with_ties(
     scores: ScoreArrays, rankings: RankingArrays, judgments: JudgmentArrays, conventions: Conventions
 ) -> ScoreArrays:
-    """The scores with the tie range of those queries that have tied results."""
+    """Add the tie range of queries with tied results."""
     tied = tied_queries(rankings)
     tied = np.intersect1d(tied, scores.queries) if len(tied) else tied
     if not len(tied):
@@ -244,7 +242,7 @@ def _with_ties(
 
 
 def evaluate_alongside(parts: Sequence[ScoreArrays], measures: Sequence[Measure]) -> ScoreArrays:
-    """Scores of the same queries by different measures as one, its columns in the order of `measures`."""
+    """Merge scores of the same queries by different measures, with columns in the order of `measures`."""
     if len(parts) == 1:
         return parts[0]
     place = {measure: at for at, measure in enumerate(one for part in parts for one in part.measures)}
@@ -271,7 +269,7 @@ def evaluate_alongside(parts: Sequence[ScoreArrays], measures: Sequence[Measure]
 
 
 def join_scores(parts: Sequence[ScoreArrays]) -> ScoreArrays:
-    """Scores of several blocks, one after the other."""
+    """Concatenate the scores of several blocks."""
     whole = ScoreArrays(
         np.concatenate([part.queries for part in parts]),
         parts[0].measures,
@@ -295,7 +293,7 @@ def _layer(part: ScoreArrays, name: str) -> Floats:
 
 
 def from_scores(scores: ScoreArrays, names: Sequence[str], conventions: Conventions) -> Evaluation:
-    """An Evaluation from array scores; row i belongs to the query `names[i]`."""
+    """Build an Evaluation from array scores; row i belongs to the query `names[i]`."""
     ends = cache(lambda: (_columns(scores.lower), _columns(scores.upper)))
     place = {int(query): at for at, query in enumerate(scores.queries)}
     left = tuple(OmittedQuery(names[place[one.query]], one.reason) for one in scores.excluded)

@@ -1,4 +1,4 @@
-"""A measure in words, as data for `bakeoff explain` and `bakeoff list measures`."""
+"""Describes a measure, as data for `bakeoff explain` and `bakeoff list measures`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from bakeoff.measures.definitions import Bounds, RequiredInput
 from bakeoff.measures.names import Measure, parse
 
 _BUDGET = (
-    "In place of the first k: results are read whole until the next one would pass {:,} tokens; that one and all "
-    "behind it are left out."
+    "Instead of the first k: whole results are read until the next one would exceed {:,} tokens; that one and all "
+    "after it are left out."
 )
 _UNDECLARED = {True: "the value of an ideal ranking on the truth", False: "not known"}
 

@@ -1,4 +1,4 @@
-"""Scoring of {query: {item: …}} mappings of any size: only judged results become numbers."""
+"""Scores {query: {item: …}} mappings of any size: only judged results become numbers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _truth(task: Task) -> JudgedItems:
 
 
 def _hits(task: Task) -> tuple[JudgedHits, Ints]:
-    """Judged results with their ranks, and the rows in which scores are tied."""
+    """Judged results with their ranks, and the rows with tied scores."""
     depth = np.fromiter((len(task.results(query)) for query in task.queries), np.int64, len(task.queries))
     row, grade, found, place = _judged_results(task)
     scores = _numbers((task.results(query).values() for query in task.queries), int(depth.sum()))
@@ -66,7 +66,7 @@ def _hits(task: Task) -> tuple[JudgedHits, Ints]:
 
 
 def _judged_results(task: Task) -> tuple[Ints, Ints, Floats, Ints]:
-    """Row, grade, score and place among the results of every item that is both retrieved and judged."""
+    """Row, grade, score and position of every item that is both retrieved and judged."""
     counts: list[int] = []
     grades: list[int] = []
     scores: list[float] = []
@@ -98,7 +98,7 @@ def _find_wrong_number(task: Task) -> None:
 
 
 def _board(scores: Floats, depth: Ints, *, descending: bool) -> Floats:
-    """Negated scores, one row a query, filled up with +inf; sorted if the order is by score."""
+    """Negated scores, one row per query, padded with +inf; sorted if the order is by score."""
     width = max(1, int(depth.max(initial=0)))
     board = np.full((len(depth), width), np.inf)
     board[np.arange(width) < depth[:, None]] = -scores
@@ -108,7 +108,7 @@ def _board(scores: Floats, depth: Ints, *, descending: bool) -> Floats:
 
 
 def _ranks_by_score(board: Floats, row: Ints, score: Floats) -> Ints:
-    """1 + the number of results of the row with a higher score, by a binary search in all rows at once."""
+    """1 + the number of results in the row with a higher score, by binary search in all rows at once."""
     low, high = np.zeros(len(row), dtype=np.int64), np.full(len(row), board.shape[1])
     while (low < high).any():
         middle = (low + high) // 2
@@ -123,7 +123,7 @@ def _tied_rows(board: Floats, depth: Ints) -> Ints:
 
 
 def _rescore(task: Task, scores: ScoreArrays, tied: Ints) -> ScoreArrays:
-    """The scores with the rows that have ties scored through arrays, which hold every result."""
+    """Rescore rows with ties through arrays, which hold every result."""
     names = [task.queries[at] for at in tied]
     part = evaluate(*_arrays(task, names), task.measures, conventions=task.conventions)
     values, lower, upper = scores.values.copy(), scores.lower.copy(), scores.upper.copy()

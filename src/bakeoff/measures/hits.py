@@ -1,4 +1,4 @@
-"""The join of rankings and judgments: only judged results are kept, so measures cost what was judged."""
+"""Joins rankings and judgments: only judged results are kept, so the cost depends on what was judged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedItems:
-    """Judgments by row (the position of a query in `queries`), grades descending inside a row."""
+    """Judgments by row (the position of a query in `queries`), grades descending within a row."""
 
     queries: Ints
     row: Ints
@@ -36,13 +36,13 @@ class JudgedItems:
         return len(self.queries)
 
     def at_least(self, grade: int) -> Ints:
-        """For each query, how many items have that grade or a higher one."""
+        """Number of items per query with at least that grade."""
         if grade not in self._at_least:
             self._at_least[grade] = np.bincount(self.row[self.grade >= grade], minlength=self.size)
         return self._at_least[grade]
 
     def top_grade(self) -> Ints:
-        """For each query, its highest grade, at least 1."""
+        """Highest grade of each query, at least 1."""
         top = np.ones(self.size, dtype=np.int64)
         first = self.place == 0
         top[self.row[first]] = np.maximum(self.grade[first], 1)
@@ -51,10 +51,8 @@ class JudgedItems:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedHits:
-    """Retrieved items that are in the judgments: row, rank from 1, grade; ordered by row and rank.
-
-    `depth` is the number of results of a row; `every` holds row and rank of all results if ranks have gaps.
-    """
+    """Retrieved items with a judgment: row, rank from 1, grade; ordered by row and rank. `depth` is the
+    number of results per row; `every` holds row and rank of all results if ranks have gaps."""
 
     row: Ints
     rank: Ints
@@ -63,7 +61,7 @@ class JudgedHits:
     every: tuple[Ints, Ints] | None = None
 
     def retrieved_counts(self, k: int | None) -> Ints:
-        """For each row, how many results are at rank k or above."""
+        """Number of results per row down to rank k."""
         if k is None:
             return self.depth
         if self.every is None:
@@ -72,7 +70,7 @@ class JudgedHits:
         return np.bincount(row[rank <= k], minlength=len(self.depth))
 
     def length(self) -> Ints:
-        """For each row, its last rank."""
+        """Last rank of each row."""
         if self.every is None:
             return self.depth
         last = np.zeros(len(self.depth), dtype=np.int64)
@@ -80,20 +78,20 @@ class JudgedHits:
         return last
 
     def only(self, keep: Flags) -> JudgedHits:
-        """The hits for which `keep` is true."""
+        """The hits marked by `keep`."""
         return replace(self, row=self.row[keep], rank=self.rank[keep], grade=self.grade[keep])
 
 
 def truth_of(judgments: JudgmentArrays, queries: Ints) -> JudgedItems:
-    """The judgments of these queries (ascending), grades descending."""
+    """Judgments of these queries (ascending), grades descending."""
     groups = groups_of(judgments.query, queries)
     grade = judgments.grade if groups.every is None else judgments.grade[groups.every]
     return truth_from(np.repeat(groups.row, groups.counts), grade.astype(np.int64), queries)
 
 
 def truth_from(row: Ints, grade: Ints, queries: Ints) -> JudgedItems:
-    """The truth from rows (ascending) and grades."""
-    # A sort of one combined integer is several times faster than a sort by two keys.
+    """Build judged items from rows (ascending) and grades."""
+    # Sorting one combined integer is several times faster than sorting by two keys.
     top, bottom = (int(grade.max()), int(grade.min())) if len(grade) else (0, 0)
     combined = np.sort(row * (top - bottom + 1) + (top - grade))
     row, below = np.divmod(combined, top - bottom + 1)
@@ -101,7 +99,7 @@ def truth_from(row: Ints, grade: Ints, queries: Ints) -> JudgedItems:
 
 
 def hits_of(rankings: RankingArrays, judgments: JudgmentArrays, queries: Ints) -> JudgedHits:
-    """The judged results of these queries (ascending); a repeated item is an error."""
+    """Judged results of these queries (ascending); a repeated item is an error."""
     groups = groups_of(rankings.query, queries)
     item = rankings.item if groups.every is None else rankings.item[groups.every]
     at, grade = _look_up(groups, item, judgments, queries)
@@ -117,10 +115,8 @@ def hits_of(rankings: RankingArrays, judgments: JudgmentArrays, queries: Ints) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """The runs of equal queries in a column, for the queries asked for: row, first position and length.
-
-    `every` marks the positions that belong to them, and is None where all do.
-    """
+    """Runs of equal queries in a column, for the requested queries: row, first position and length. `every`
+    marks their positions, and is None if all belong."""
 
     row: Ints
     starts: Ints
@@ -129,7 +125,7 @@ class Groups:
 
 
 def groups_of(query: Ints, queries: Ints) -> Groups:
-    """The groups of an ascending column; positions count only what belongs to `queries`."""
+    """Groups of an ascending column; positions count only what belongs to `queries`."""
     starts = starts_of_groups(query)
     counts = np.diff(np.append(starts, len(query)))
     present = query[starts]
@@ -144,7 +140,7 @@ def groups_of(query: Ints, queries: Ints) -> Groups:
 
 
 def _look_up(groups: Groups, item: Ints, judgments: JudgmentArrays, queries: Ints) -> tuple[Ints, Ints]:
-    """Positions of the results that are in the judgments, and their grades."""
+    """Positions and grades of the results that are judged."""
     truth = groups_of(judgments.query, queries)
     keep: slice | Flags = slice(None) if truth.every is None else truth.every
     wanted, judged = _keys(groups, item, truth, judgments.item[keep])
@@ -159,7 +155,7 @@ def _look_up(groups: Groups, item: Ints, judgments: JudgmentArrays, queries: Int
 
 
 def _keys(groups: Groups, item: Ints, truth: Groups, judged: Ints) -> tuple[Ints, Ints]:
-    """One integer for each (row, item), ascending where the judgments are."""
+    """One integer per (row, item), ascending like the judgments."""
     low = min((int(column.min()) for column in (item, judged) if len(column)), default=0)
     high = max((int(column.max()) for column in (item, judged) if len(column)), default=0)
     rows = max((int(part.row[-1]) for part in (groups, truth) if len(part.row)), default=0) + 1
@@ -175,7 +171,7 @@ def _keys(groups: Groups, item: Ints, truth: Groups, judged: Ints) -> tuple[Ints
 
 def _refuse_repeats(keys: Ints, groups: Groups, item: Ints, queries: Ints) -> None:
     even = len(groups.counts) > 0 and (groups.counts == groups.counts[0]).all()
-    # Many short sorts are cheaper than a long one; rows of one length make that possible.
+    # Many short sorts are cheaper than a long one, and rows of one length allow that.
     ordered = np.sort(keys.reshape(len(groups.counts), -1), axis=1).ravel() if even else np.sort(keys)
     repeated = ordered[1:] == ordered[:-1]
     if repeated.any():
@@ -188,7 +184,7 @@ def _refuse_repeats(keys: Ints, groups: Groups, item: Ints, queries: Ints) -> No
 
 
 def _filter(wanted: Ints, judged: Ints) -> Flags:
-    """Which keys may be among the judged ones: a one-hash filter, so that few keys need the exact search."""
+    """Mask of keys that may be judged: a one-hash filter, so that few keys need the exact search."""
     bits = max(10, int(len(judged) * 16).bit_length())
     shift = np.uint64(64 - bits)
     table = np.zeros(1 << bits, dtype=bool)

@@ -1,4 +1,4 @@
-"""The hits of a block of queries as arrays, with the counts that measures share."""
+"""The hits of a block of queries as arrays, with counts that measures share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RelevantHits:
 
 @dataclass(slots=True, eq=False)
 class HitBlock:
-    """The hits and truth of some queries, with what several measures share computed once."""
+    """Hits and truth of some queries; shared intermediate values are computed once."""
 
     truth: JudgedItems
     pooled: JudgedHits
@@ -48,7 +48,7 @@ class HitBlock:
         return measure.definition.threshold(measure, self.rel)
 
     def relevant(self, measure: Measure) -> RelevantHits:
-        """The results that are relevant for this measure, at any rank."""
+        """Results relevant for this measure, at any rank."""
         grade = self.threshold(measure)
         if grade not in self._relevant:
             keep = self.hits.grade >= grade
@@ -58,7 +58,7 @@ class HitBlock:
         return self._relevant[grade]
 
     def first_relevant(self, measure: Measure) -> Ints:
-        """Rank of the first relevant result, 0 where there is none."""
+        """Rank of the first relevant result, 0 if there is none."""
         found = self.relevant(measure)
         first = found.nth == 1
         rank = np.zeros(self.size, dtype=np.int64)
@@ -66,20 +66,20 @@ class HitBlock:
         return rank
 
     def count(self, row: Ints, weights: Floats | None = None) -> Floats:
-        """Sum of weights (or number of entries) for each query."""
+        """Sum of weights (or number of entries) per query."""
         return np.bincount(row, weights=weights, minlength=self.size).astype(np.float64, copy=False)
 
     def count_relevant(self, measure: Measure) -> Floats:
-        """R: relevant items of each query, retrieved or not."""
+        """R: relevant items per query, retrieved or not."""
         return self.truth.at_least(self.threshold(measure)).astype(np.float64)
 
     def count_hits(self, measure: Measure) -> Floats:
-        """h_k: relevant results in the top k of each query."""
+        """h_k: relevant results in each query's top k."""
         found = self.relevant(measure)
         return self.count(found.row if measure.k is None else found.row[found.rank <= measure.k])
 
     def count_unjudged(self, k: int | None) -> Floats:
-        """Unjudged results at rank k or above."""
+        """Unjudged results down to rank k."""
         inside = slice(None) if k is None else self.hits.rank <= k
         return self.pooled.retrieved_counts(k) - self.count(self.hits.row[inside])
 
@@ -88,13 +88,13 @@ class HitBlock:
         return self.count_unjudged(None) - self.count_unjudged(k)
 
     def ideal_dcg(self, name: str, gain: Gain, k: int | None) -> Floats:
-        """The best possible DCG of each query at depth k; `name` identifies the gain."""
+        """Best possible DCG of each query at depth k; `name` identifies the gain."""
         if (name, k) not in self._ideal:
             self._ideal[name, k] = ideal_dcg(self.truth, gain, k)
         return self._ideal[name, k]
 
     def rankings(self) -> Iterator[RankedGrades]:
-        """The grades of each query in plain Python; a rank without a judged result is None."""
+        """Grades of each query in plain Python; None for a rank without a judged result."""
         rows = np.arange(self.size + 1)
         hits, truth = np.searchsorted(self.pooled.row, rows), np.searchsorted(self.truth.row, rows)
         length = self.pooled.length()
@@ -106,11 +106,11 @@ class HitBlock:
 
 
 Gain = Callable[[Ints], Floats]
-"""What items are worth by their grades."""
+"""Worth of items by grade."""
 
 
 def bounds(block: HitBlock, measure: Measure, point: Floats) -> tuple[Floats, Floats]:
-    """Lower and upper value for each query over unjudged results; NaN where the measure has none."""
+    """Lower and upper value per query over unjudged results; NaN if the measure has none."""
     definition = measure.definition
     gaps = block.pooled.every is not None and not definition.bounds_by_count
     if definition.bounds is Bounds.NONE or gaps:
@@ -124,7 +124,7 @@ def bounds(block: HitBlock, measure: Measure, point: Floats) -> tuple[Floats, Fl
 def ideal_dcg(
     truth: JudgedItems, gain: Gain, k: int | None, *, extra: Ints | None = None, top: Ints | None = None
 ) -> Floats:
-    """DCG of the best order of all judged items, `extra` items of grade `top` being added before them."""
+    """DCG of the best order of all judged items, with `extra` items of grade `top` added first."""
     place = truth.place if extra is None else truth.place + extra[truth.row]
     keep = truth.grade > 0 if k is None else (truth.grade > 0) & (place < k)
     row, place, grade = truth.row[keep], place[keep], truth.grade[keep]
@@ -147,12 +147,12 @@ def discount_sum(depth: Ints) -> Floats:
 
 
 def ratio(total: Floats, by: Floats) -> Floats:
-    """total / by, 0 where `by` is 0."""
+    """total / by; 0 where `by` is 0."""
     return np.divide(total, by, out=np.zeros(len(total)), where=by > 0)
 
 
 def count_before(row: Ints, marked: Flags) -> Ints:
-    """For each hit, how many marked hits of its row come before it."""
+    """Number of marked hits before each hit in its row."""
     running: Ints = np.cumsum(marked) - marked
     starts = starts_of_groups(row)
     base: Ints = np.repeat(running[starts], np.diff(np.append(starts, len(row))))

@@ -10,7 +10,7 @@ from bakeoff.errors import DataError
 
 
 class Label(StrEnum):
-    """What a reviewer says of one result."""
+    """A reviewer's judgment of one result."""
 
     KEYWORD_MATCH = "KEYWORD_MATCH"
     SEMANTIC_MATCH = "SEMANTIC_MATCH"
@@ -20,7 +20,7 @@ class Label(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BoundedMean:
-    """A value with what it could be once every result is judged."""
+    """A value, and the range it could take once every result is judged."""
 
     value: float
     low: float
@@ -29,7 +29,7 @@ class BoundedMean:
 
 @dataclass(frozen=True, slots=True)
 class LabelScores:
-    """SemPrec@k, SemLift@k, FalsePos@k and Judged@k of one query; compare two systems only where both are complete."""
+    """SemPrec@k, SemLift@k, FalsePos@k and Judged@k of one query; compare systems only if both are complete."""
 
     semantic_precision: BoundedMean
     semantic_lift: BoundedMean
@@ -40,7 +40,7 @@ class LabelScores:
 
 
 def label_scores(labels: Sequence[str], k: int) -> LabelScores:
-    """The review measures of one ranking, labels in served order; always divided by k."""
+    """Review measures of one ranking, labels in served order; always divided by k."""
     top = [_label(text, rank) for rank, text in enumerate(labels[:k], start=1)]
     keyword, semantic, wrong = (
         top.count(label) for label in (Label.KEYWORD_MATCH, Label.SEMANTIC_MATCH, Label.FALSE_POSITIVE)

@@ -1,4 +1,4 @@
-"""Modules imported on first use: small inputs are scored in plain Python, which is faster than importing numpy."""
+"""Modules imported on first use: small inputs are scored in plain Python, faster than importing numpy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ else:
 
         def __getattr__(self, attribute: str) -> object:
             found = getattr(import_module(self._name), attribute)
-            setattr(self, attribute, found)  # the next use finds it without this call
+            setattr(self, attribute, found)  # the next access bypasses this method
             return found
 
     np = _LazyModule("numpy")

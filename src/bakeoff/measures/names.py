@@ -1,4 +1,4 @@
-"""Measure names: parse and print are inverse, and carry depth, unit and parameters."""
+"""Measure names: parsing and printing are inverse, and keep depth, unit and parameters."""
 
 from __future__ import annotations
 
@@ -23,10 +23,8 @@ _UNIT_ALIASES = {"file": Unit.DOCUMENT, "doc": Unit.DOCUMENT, "report": Unit.DOC
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure with its depth `k`, token `budget` or threshold `t`, unit and parameters.
-
-    None: as the conventions say. A budget takes the place of a depth.
-    """
+    """One measure with its depth `k`, token `budget` or threshold `t`, unit and parameters. None means the
+    conventions' value. A budget replaces a depth."""
 
     name: str
     k: int | None = None
@@ -43,7 +41,7 @@ class Measure:
 
     @property
     def definition(self) -> MeasureDefinition:
-        """Everything about the measure of this name."""
+        """The definition behind this name."""
         found = find_measure(self.name)
         if found is None:
             raise unknown(self.name)
@@ -51,7 +49,7 @@ class Measure:
 
     @property
     def needs(self) -> RequiredInput:
-        """What a run computes it from: of vectors, the exact neighbours are the judgments (S1-5)."""
+        """Its required input in a run: for vectors, the exact neighbours are the judgments (S1-5)."""
         of_vectors = self.unit is Unit.VECTOR and self.definition.needs is RequiredInput.JUDGMENTS
         return RequiredInput.NEIGHBOURS if of_vectors else self.definition.needs
 
@@ -60,7 +58,7 @@ class Measure:
         return replace(self, unit=unit)
 
     def at_depth(self, depth: int) -> Measure:
-        """The same measure of a ranking that its budget has cut already to at most `depth` results."""
+        """The same measure for a ranking that its budget has already cut to at most `depth` results."""
         needed = self.definition.cutoff is Cutoff.REQUIRED
         return replace(self, budget=None, k=max(depth, 1) if needed else None)
 
@@ -73,7 +71,7 @@ class Measure:
 
 
 def parse(text: str | Measure) -> Measure:
-    """The measure of a name; also R@500tokens, MRR@10, map_cut_10 and precision@5.chunk.sql."""
+    """Parse a measure name; also R@500tokens, MRR@10, map_cut_10 and precision@5.chunk.sql."""
     if isinstance(text, Measure):
         return text
     match = _NAME.match(text)
@@ -92,9 +90,9 @@ def parse(text: str | Measure) -> Measure:
 
 
 def check_computable(measures: tuple[Measure, ...]) -> None:
-    """Refuse measures that rankings and judgments of one unit cannot give."""
+    """Raise for measures that can't be computed from rankings and judgments of one unit."""
     if not measures:
-        raise MeasureError("no measure was asked for. Name at least one, for example nDCG@10.")
+        raise MeasureError("no measure was given. Name at least one, for example nDCG@10.")
     for measure in measures:
         if measure.definition.needs is not RequiredInput.JUDGMENTS:
             raise MeasureError(
@@ -112,7 +110,7 @@ def check_computable(measures: tuple[Measure, ...]) -> None:
 
 
 def unknown(name: str) -> MeasureError:
-    """The error for a name nobody knows, with the nearest names."""
+    """The error for an unknown name, with the nearest names."""
     known = long_names()
     near = difflib.get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
     meant = list(dict.fromkeys(known[word] for word in near))
@@ -186,7 +184,7 @@ def _check_cutoff(measure: Measure, row: MeasureDefinition) -> None:
     if row.cutoff in (Cutoff.NONE, Cutoff.THRESHOLD) and k is not None:
         raise MeasureError(f"{name} has no depth: write {name} without @{k}.")
     if row.cutoff is not Cutoff.THRESHOLD and t is not None:
-        raise MeasureError(f"{name} has no score threshold: leave out t={t}.")
+        raise MeasureError(f"{name} has no score threshold: remove t={t}.")
     if k is not None and k < 1:
         raise MeasureError(f"{name}@{k}: the depth must be 1 or more.")
 
@@ -200,7 +198,7 @@ def _check_budget(measure: Measure, row: MeasureDefinition) -> None:
     if measure.budget is not None and measure.budget < 1:
         raise MeasureError(f"{measure.name}@{measure.budget}tokens: the budget must be 1 token or more.")
     if measure.k is not None:
-        raise MeasureError(f"{measure.name} has a depth and a token budget. Give one of them.")
+        raise MeasureError(f"{measure.name} has both a depth and a token budget. Use one.")
 
 
 def _check_params(measure: Measure, row: MeasureDefinition) -> None:

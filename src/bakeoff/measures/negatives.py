@@ -1,4 +1,5 @@
-"""Negative queries, which have no right answer: whether the top score shows them, and from where on (F09)."""
+"""Negative queries, which have no right answer: whether the top score identifies them, and above which
+threshold (F09)."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from bakeoff.measures.arrays import Floats
 
 
 def auroc(answerable: Floats, negative: Floats) -> float:
-    """Share of pairs whose answerable query has the higher top score, ties half; NaN if a side is empty."""
+    """Share of pairs where the answerable query has the higher top score, ties half; NaN if a side is empty."""
     if not len(answerable) or not len(negative):
         return float("nan")
     ordered = np.sort(negative)
@@ -19,7 +20,7 @@ def auroc(answerable: Floats, negative: Floats) -> float:
 
 
 def choose_threshold(answerable: Floats, negative: Floats) -> float:
-    """The lowest top score with the highest mean of answerable queries kept and negative ones refused."""
+    """Lowest top score that maximises the mean of answerable queries kept and negative ones rejected."""
     if not len(answerable) or not len(negative):
         raise DataError("a threshold needs the top scores of both answerable and negative queries.")
     candidates = np.unique(np.concatenate((answerable, negative)))

@@ -11,7 +11,7 @@ from bakeoff.measures.preset_settings import read_preset_file
 
 NO_RESULT = -1
 TRUE_NEIGHBOURS = read_preset_file("ann").true_neighbours
-"""Exact neighbours that count as true for R100, and for P and RR of vectors (S1-3)."""
+"""Number of exact neighbours that count as true for R100, and for P and RR of vectors (S1-3)."""
 
 
 def knn_recall(
@@ -23,11 +23,9 @@ def knn_recall(
     exact_distance: Floats | None = None,
     tolerance: float = DEFAULT.knn_tolerance,
 ) -> Floats:
-    """kNN@k for each query; `found` and `exact` are ids, one row a query, nearest first, −1 for no result.
-
-    With distances (smaller is nearer), an item as near as the k-th exact neighbour counts, whatever its id. Where a
-    filter leaves fewer than k rows, the share is of those; NaN where it leaves none.
-    """
+    """kNN@k per query; `found` and `exact` are ids, one row per query, nearest first, −1 for no result. With
+    distances (smaller is nearer), an item as near as the k-th exact neighbour counts, whatever its id. If a
+    filter leaves fewer than k rows, the share is of those; NaN if it leaves none."""
     _check(found, exact, k)
     hit = _among(found[:, :k], exact[:, :k])
     there = (exact[:, :k] != NO_RESULT).sum(axis=1)
@@ -41,7 +39,7 @@ def knn_recall(
 
 
 def recall_of_100(found: Ints, exact: Ints, k: int) -> Floats:
-    """R100@k for each query: how many of the 100 exact neighbours are among the first k, divided by 100."""
+    """R100@k per query: share of the 100 exact neighbours among the first k."""
     _check(found, exact, TRUE_NEIGHBOURS)
     return np.asarray(_among(found[:, :k], exact[:, :TRUE_NEIGHBOURS]).sum(axis=1) / TRUE_NEIGHBOURS)
 
@@ -49,10 +47,10 @@ def recall_of_100(found: Ints, exact: Ints, k: int) -> Floats:
 def _check(found: Ints, exact: Ints, depth: int) -> None:
     if found.ndim != 2 or exact.ndim != 2 or len(found) != len(exact):
         raise DataError(
-            f"neighbours are tables with one row a query; got shapes {found.shape} and {exact.shape}."
+            f"neighbours must be tables with one row per query; got shapes {found.shape} and {exact.shape}."
         )
     if exact.shape[1] < depth:
-        raise DataError(f"{depth} exact neighbours are needed, the truth holds {exact.shape[1]} a query.")
+        raise DataError(f"{depth} exact neighbours are needed, but the truth has {exact.shape[1]} per query.")
     ordered = np.sort(found, axis=1)
     twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_RESULT)
     if twice.any():
@@ -61,7 +59,7 @@ def _check(found: Ints, exact: Ints, depth: int) -> None:
 
 
 def _among(left: Ints, right: Ints) -> Flags:
-    """For each id of the left table, whether it is in the same row of the right one."""
+    """Mask of ids in the left table that occur in the same row of the right one."""
     span = int(max(left.max(initial=0), right.max(initial=0))) + 2
     row = np.arange(len(left), dtype=np.int64)[:, None] * span
     flags: Flags = np.isin(row + left, row + right) & (left != NO_RESULT)

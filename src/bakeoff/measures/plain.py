@@ -1,4 +1,4 @@
-"""Small inputs in plain Python: below a few thousand results numpy's import costs more than the scoring."""
+"""Scores small inputs in plain Python: below a few thousand results, importing numpy costs more than scoring."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SMALL = 5_000
 
 
 def evaluate_plain(task: Task) -> Evaluation | None:
-    """The result, or None where the input is large or has ties, which need arrays."""
+    """The result, or None if the input is large or has ties, which need arrays."""
     size = sum(len(task.results(query)) for query in task.queries)
     if size > SMALL or not all(supports(measure) for measure in task.measures):
         return None
@@ -29,7 +29,7 @@ def evaluate_plain(task: Task) -> Evaluation | None:
 def _has_ties(task: Task, query: str, order: list[str]) -> bool:
     scores = [task.results(query)[item] for item in order]
     if task.conventions.score_precision == "single":
-        # Scores this near may be equal in single precision; the vectorised way decides.
+        # Scores this close may be equal in single precision; the vectorised code decides.
         return any(abs(a - b) <= 2e-7 * max(abs(a), abs(b), 1e-30) for a, b in pairwise(scores))
     return any(a == b for a, b in pairwise(scores))
 
@@ -59,7 +59,7 @@ def _score(task: Task, orders: list[list[str]]) -> Evaluation:
 
 
 def _value(ranked: RankedGrades, measure: Measure, task: Task) -> float | None:
-    """The value of one query, None where it is left out."""
+    """Value of one query; None if it is left out."""
     if not ranked.grades and task.conventions.no_results == "exclude":
         return None
     if not measure.definition.needs_relevant:

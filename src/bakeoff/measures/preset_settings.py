@@ -1,4 +1,4 @@
-"""The presets of the source systems as data files of the package: measures, bands, weights, lines of decisions."""
+"""Data files of the source systems' presets: measures, bands, weights, decision thresholds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.resources import files
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criterion:
-    """One value a preset decides by: its bands, and its weight in the score; `per` is what a cost is divided by."""
+    """One value a preset decides by: its bands and weight; `per` is the divisor of a cost."""
 
     name: str
     title: str
@@ -26,8 +26,8 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetFile:
-    """What one data file holds; `measures` are those of the criteria where a file has such, and `decision` the lines
-    that its rules draw."""
+    """Contents of one data file; `measures` come from the criteria if there are any, and `decision` holds the
+    thresholds of its rules."""
 
     source: str
     summary: str
@@ -47,7 +47,7 @@ class PresetFile:
 
 @cache
 def read_preset_file(name: str) -> PresetFile:
-    """The data file of a preset."""
+    """Read the data file of a preset."""
     data = tomllib.loads((files("bakeoff") / "presets" / name / "settings.toml").read_text(encoding="utf-8"))
     criteria = tuple(Criterion(**one) for one in data.pop("criteria", ()))
     measures = data.pop("measures", [one.measure for one in criteria if one.measure])

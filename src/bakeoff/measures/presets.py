@@ -1,4 +1,4 @@
-"""Presets as data: the measures, cut-offs, units and thresholds of each source system."""
+"""Presets: the measures, cut-offs, units and thresholds of each source system."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Preset:
     targets: tuple[PresetTarget, ...] = ()
     runs: int = 1
     top_k: tuple[int, ...] = ()
-    """How often a run repeats its measurement, and the depths it measures one by one; an experiment can set both."""
+    """Number of repeats and the depths to measure one by one; an experiment can override both."""
     key_measures: tuple[tuple[str, str], ...] = ()
-    """The measure that matters for the categories whose name has a word."""
+    """Key measures for categories whose name contains a word."""
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -49,7 +49,7 @@ _TREC_CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 
 
 def _from_file(name: str) -> Preset:
-    """The preset of a source system, all of it from its data file."""
+    """Load the preset of a source system from its data file."""
     data = read_preset_file(name)
     bands = [
         PresetTarget(one.measure, one.good, one.poor)
@@ -98,7 +98,7 @@ BY_NAME: dict[str, Preset] = {preset.name: preset for preset in PRESETS}
 
 
 def preset(name: str) -> Preset:
-    """The preset of that name, or of that source system (s0 … s4)."""
+    """The preset with that name, or of that source system (s0 … s4)."""
     found = BY_NAME.get(name) or _SOURCES.get(name.lower())
     if found is None:
         near = difflib.get_close_matches(name, list(BY_NAME), n=1, cutoff=0.4)

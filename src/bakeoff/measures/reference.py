@@ -1,4 +1,5 @@
-"""One query in plain Python: for small inputs, to explain differences, and to check the evaluator against."""
+"""Scores one query in plain Python: for small inputs, to explain differences, and as a reference for the
+evaluator."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ Grades = Sequence[int | None]
 
 @dataclass(frozen=True, slots=True)
 class RankedGrades:
-    """The grades of one ranking in scored order (None: not in the judgments), and all grades of its query."""
+    """Grades of one ranking in scored order (None: not judged), and all grades of its query."""
 
     grades: Grades
     judged: Sequence[int]
@@ -44,14 +45,14 @@ class RankedGrades:
         return self.relevant(measure) > 0 or not measure.definition.needs_relevant
 
     def ranks(self, least: int) -> list[int]:
-        """Ranks of all results of that grade or a higher one."""
+        """Ranks of all results with at least that grade."""
         if least not in self._ranks:
             pairs = enumerate(self.grades, start=1)
             self._ranks[least] = [rank for rank, grade in pairs if grade is not None and grade >= least]
         return self._ranks[least]
 
     def total(self, least: int) -> int:
-        """How many items of the query have that grade or a higher one."""
+        """Number of the query's items with at least that grade."""
         if least not in self._totals:
             self._totals[least] = len([grade for grade in self.judged if grade >= least])
         return self._totals[least]
@@ -59,7 +60,7 @@ class RankedGrades:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to compute, its value, and why it differs; `value` is None where it is undefined."""
+    """One way to compute a measure, its value, and why it differs; `value` is None if undefined."""
 
     label: str
     value: float | None
@@ -67,7 +68,7 @@ class Variant:
 
 
 def score(ranked: RankedGrades, measure: Measure) -> float:
-    """The measure for one query that has relevant items."""
+    """The measure of one query with relevant items."""
     return measure.definition.score(ranked, measure)
 
 
@@ -82,12 +83,12 @@ def dcg(gains: Sequence[float]) -> float:
 
 
 def count_unjudged(grades: Grades) -> int:
-    """Results nobody judged; a negative grade marks one that was only pooled."""
+    """Number of unjudged results; a negative grade marks one that was only pooled."""
     return sum(grade is None or grade < 0 for grade in grades)
 
 
 def bounds(ranked: RankedGrades, measure: Measure) -> tuple[float, float] | None:
-    """Lower and upper value over unjudged results, None where the measure has none."""
+    """Lower and upper value over unjudged results; None if the measure has none."""
     kind = measure.definition.bounds
     if kind is Bounds.NONE:
         return None
@@ -100,7 +101,7 @@ def bounds(ranked: RankedGrades, measure: Measure) -> tuple[float, float] | None
 
 
 def _all_right(ranked: RankedGrades, measure: Measure, *, above: bool) -> RankedGrades:
-    """The ranking as it would be if the unjudged results above (or else below) the cut-off were relevant."""
+    """The ranking if the unjudged results above (or else below) the cut-off were relevant."""
     top = max(*ranked.judged, ranked.threshold(measure)) if ranked.judged else ranked.threshold(measure)
     depth = len(ranked.grades) if measure.k is None else measure.k
     grades = [
@@ -108,5 +109,5 @@ def _all_right(ranked: RankedGrades, measure: Measure, *, above: bool) -> Ranked
         for rank, grade in enumerate(ranked.grades, start=1)
     ]
     added = sum(new != old for new, old in zip(grades, ranked.grades, strict=True))
-    # A pooled item that turns relevant leaves its negative grade behind, which no measure with bounds counts.
+    # A pooled item that becomes relevant leaves its negative grade behind, which no bounded measure counts.
     return RankedGrades(grades, [*ranked.judged, *[top] * added], ranked.rel)

@@ -1,4 +1,4 @@
-"""What `bakeoff.evaluate` gives back: values by query, bounds, means, and the queries that were left out."""
+"""The result of `bakeoff.evaluate`: values by query, bounds, means, and excluded queries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Column = Sequence[float | None]
 NAMED = 5
-"""Ids of queries in a note."""
+"""Number of query ids listed in a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class TieRange:
-    """Lowest, highest and mean value over all orders of the tied results."""
+    """Lowest, highest and mean value over all orders of tied results."""
 
     low: float
     high: float
@@ -47,11 +47,9 @@ class TieRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Values by measure and query; None means not computed, and never enters a mean.
-
-    `ends` gives lower and upper values over unjudged results when asked; `ties` holds what the order of equal
-    scores can change; `rank_conflicts` are the queries of a run file whose ranks contradict their scores.
-    """
+    """Values by measure and query; None means not computed and never enters a mean. `ends` computes lower and
+    upper values over unjudged results on demand; `ties` holds what the order of equal scores can change;
+    `rank_conflicts` are the queries of a run file whose ranks contradict their scores."""
 
     queries: tuple[str, ...]
     measures: tuple[Measure, ...]
@@ -74,7 +72,7 @@ class Evaluation:
 
     @property
     def mean(self) -> dict[str, float | None]:
-        """The mean of each measure over the queries that have it."""
+        """Mean of each measure over the queries that have it."""
         return {str(m): _mean(column) for m, column in zip(self.measures, self.columns, strict=True)}
 
     @property
@@ -88,7 +86,7 @@ class Evaluation:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many queries each mean is over."""
+        """Number of queries behind each mean."""
         there = (sum(value is not None for value in column) for column in self.columns)
         return dict(zip(map(str, self.measures), there, strict=True))
 
@@ -105,11 +103,11 @@ class Evaluation:
         """One measure as {query: value}."""
         wanted = parse(measure)
         if wanted not in self.measures:
-            raise MeasureError(f"{wanted} was not computed. There are: {', '.join(map(str, self.measures))}.")
+            raise MeasureError(f"{wanted} was not computed. Available: {', '.join(map(str, self.measures))}.")
         return dict(zip(self.queries, self.columns[self.measures.index(wanted)], strict=True))
 
     def to_arrow(self) -> pa.Table:
-        """One row a query and measure: query, measure, unit, value, lower, upper."""
+        """One row per query and measure: query, measure, unit, value, lower, upper."""
         import pyarrow as pa
 
         names = [str(measure) for measure in self.measures]
@@ -132,7 +130,7 @@ class Evaluation:
         )
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a query, one column a measure."""
+        """One row per query, one column per measure."""
         import pandas as pd
 
         data = {str(m): list(column) for m, column in zip(self.measures, self.columns, strict=True)}
@@ -145,7 +143,7 @@ def _mean(column: Column) -> float | None:
 
 
 def rank_conflict_note(queries: Iterable[str]) -> str:
-    """What a user should know of a run file whose ranks contradict its scores in some queries."""
+    """A note on a run file whose ranks contradict its scores in some queries."""
     return (
         f"ranks and scores disagree for {name_queries(queries)}. Ranks are used here; "
         "--preset trec_eval sorts by score."
@@ -153,7 +151,7 @@ def rank_conflict_note(queries: Iterable[str]) -> str:
 
 
 def name_queries(queries: Iterable[str]) -> str:
-    """How many queries, and the ids of the first."""
+    """Number of queries, and the ids of the first."""
     every = sorted(set(queries))
     more = ", …" if len(every) > NAMED else ""
     return f"{count(len(every), 'query', 'queries')} ({', '.join(every[:NAMED])}{more})"

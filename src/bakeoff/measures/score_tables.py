@@ -1,4 +1,4 @@
-"""Per-query scores that another tool wrote: CSV, TSV, JSON, JSON Lines and Parquet, long or wide."""
+"""Reads per-query scores written by other tools: CSV, TSV, JSON, JSON Lines and Parquet, long or wide."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ SCORE = ("score", "value")
 MEASURE = ("measure", "metric")
 SYSTEM = ("system",)
 NAMED = 5
-"""Names an error message lists."""
+"""Number of names listed in an error message."""
 
 Scores = dict[str, float | None]
 Row = tuple[str, Mapping[str, object]]
-"""Where a row is, in words, and its cells by column."""
+"""Location of a row for messages, and its cells by column."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """Scores by system, measure and query; None is a score that was not computed, a system without a name is ''."""
+    """Scores by system, measure and query; None if not computed, and '' for a system without a name."""
 
     path: Path
     scores: dict[str, dict[str, Scores]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class ScoreTable:
         return tuple(dict.fromkeys(name for found in self.scores.values() for name in found))
 
     def measure(self, wanted: str | None) -> str:
-        """The table's own name of a measure; None is the only one there is."""
+        """The table's own name of a measure; None stands for its only one."""
         known = self.measures
         if wanted is None:
             if len(known) == 1:
@@ -58,7 +58,7 @@ class ScoreTable:
 
 
 def parse_known(name: str) -> Measure | None:
-    """The measure of that name, or None where it is not one of bakeoff's."""
+    """The measure with that name, or None if bakeoff does not know it."""
     try:
         return parse(name)
     except MeasureError:
@@ -66,7 +66,7 @@ def parse_known(name: str) -> Measure | None:
 
 
 def read_score_table(path: Path) -> ScoreTable:
-    """Scores from a file: columns query and score, with measure and system where there are several."""
+    """Read scores from a file: columns query and score, plus measure and system if there are several."""
     table = ScoreTable(path)
     for place, row in _rows(path):
         _add(table, place, row)
@@ -94,7 +94,7 @@ def _add(table: ScoreTable, place: str, row: Mapping[str, Json]) -> None:
 
 
 def _values(row: Mapping[str, Json], query_column: str, place: str) -> Iterator[tuple[str, float | None]]:
-    """The scores of a row: one with its measure, or one per column of numbers."""
+    """Scores of a row: one with its measure, or one per numeric column."""
     score_column = _column(row, SCORE)
     if score_column is not None:
         measure_column = _column(row, MEASURE)

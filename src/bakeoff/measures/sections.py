@@ -20,7 +20,7 @@ class SectionScores:
 
 
 def matches(section: str, targets: Sequence[str], conventions: Conventions = DEFAULT) -> bool:
-    """Whether a section name holds a target, ignoring case, as "(b) Fire Damage" holds "FIRE DAMAGE"."""
+    """Whether a section name contains a target, ignoring case: "(b) Fire Damage" contains "FIRE DAMAGE"."""
     name = " ".join(section.split()).casefold()
     wanted = (" ".join(target.split()).casefold() for target in targets)
     if conventions.section_match == "contains":
@@ -31,7 +31,7 @@ def matches(section: str, targets: Sequence[str], conventions: Conventions = DEF
 def section_scores(
     sections: Sequence[str], targets: Sequence[str], k: int, conventions: Conventions = DEFAULT
 ) -> SectionScores:
-    """The section accuracy of one ranking, given the section names of its results in served order."""
+    """Section accuracy of one ranking, given the section names of its results in served order."""
     if not targets:
         raise TruthError("a section query needs at least one target section.")
     top = sections[:k]

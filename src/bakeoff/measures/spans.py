@@ -1,4 +1,4 @@
-"""Character-span measures and tokens: how much wanted text the first k chunks hold, and at what cost."""
+"""Character-span measures and tokens: how much wanted text the first k chunks contain, and at what cost."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ class SpanArrays:
             )
 
     def top(self, k: int) -> SpanArrays:
-        """The spans at rank k or above."""
+        """The spans down to rank k."""
         if self.rank is None:
             raise DataError("retrieved spans need ranks.")
         return self.where(self.rank <= k)
 
     def where(self, keep: Flags) -> SpanArrays:
-        """The spans that are marked."""
+        """The marked spans."""
         rank = None if self.rank is None else self.rank[keep]
         return SpanArrays(self.query[keep], self.document[keep], self.start[keep], self.end[keep], rank)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpanScores:
-    """Span measures by query; NaN where a query has no gold characters."""
+    """Span measures by query; NaN without gold characters."""
 
     recall: Floats
     precision: Floats
@@ -63,7 +63,7 @@ def span_scores(retrieved: SpanArrays, gold: SpanArrays, queries: Ints, k: int) 
 
 
 def covered_characters(spans: SpanArrays, queries: Ints) -> Floats:
-    """Characters in the union of the spans of each query."""
+    """Characters in the union of each query's spans."""
     order = np.lexsort((spans.start, spans.document, spans.query))
     query, document = spans.query[order], spans.document[order]
     start, end = spans.start[order].astype(np.int64), spans.end[order].astype(np.int64)
@@ -83,17 +83,15 @@ def covered_characters(spans: SpanArrays, queries: Ints) -> Floats:
 
 
 def tokens_at(query: Ints, rank: Ints, tokens: Ints, queries: Ints, k: int) -> Floats:
-    """tokens@k: tokens of the results at rank k or above, for each of these queries (ascending)."""
+    """tokens@k: tokens of the results down to rank k, for each of these queries (ascending)."""
     keep = (rank <= k) & np.isin(query, queries)
     place = np.searchsorted(queries, query[keep])
     return np.bincount(place, weights=tokens[keep], minlength=len(queries)).astype(np.float64)
 
 
 def within_budget(query: Ints, tokens: Ints, budget: int) -> Flags:
-    """Which results, query by query in served order, are read whole before `budget` tokens are passed.
-
-    The first result that does not fit ends the reading: it and all behind it are left out.
-    """
+    """Mask of results, query by query in served order, that are read whole within `budget` tokens. Reading
+    ends at the first result that does not fit."""
     if not len(query):
         return np.zeros(0, dtype=bool)
     running = np.cumsum(tokens, dtype=np.int64)

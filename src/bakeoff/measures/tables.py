@@ -1,4 +1,4 @@
-"""Scoring of Arrow tables, data frames and Parquet files: ids become integers once."""
+"""Scores Arrow tables, data frames and Parquet files: ids become integers once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def evaluate_tables(
 
 
 def as_table(source: object) -> pa.Table:
-    """An Arrow table from a table, record batch or data frame."""
+    """Convert a table, record batch or data frame to an Arrow table."""
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, pa.RecordBatch):
@@ -60,14 +60,14 @@ def as_table(source: object) -> pa.Table:
 
 
 def judgment_rows(table: pa.Table) -> Iterator[tuple[str, str, int]]:
-    """Query, item and grade of each judgment."""
+    """Yield query, item and grade of each judgment."""
     columns = (_pick(table, names).to_pylist() for names in (QUERY, ITEM, GRADE))
     for query, item, grade in zip(*columns, strict=True):
         yield str(query), str(item), int(grade)
 
 
 def from_mapping(rows: dict[str, dict[str, float]] | dict[str, dict[str, int]], value: str) -> pa.Table:
-    """A table (query, item, value) of a mapping, with the place of an item as its rank."""
+    """Convert a mapping to a table (query, item, value), with the position of an item as its rank."""
     query = [name for name, items in rows.items() for _ in items]
     item = [name for items in rows.values() for name in items]
     rank = [place for items in rows.values() for place in range(1, len(items) + 1)]
@@ -79,7 +79,7 @@ def _check_overlap(rankings: RankingArrays, judgments: JudgmentArrays) -> None:
     if not len(rankings) or not len(judgments):
         raise DataError("there is nothing to score: the run or the judgments are empty.")
     if not len(groups_of(distinct(rankings.query), distinct(judgments.query)).row):
-        raise DataError("no query of the run is in the judgments. Check that both name their queries alike.")
+        raise DataError("no query of the run is in the judgments. Check that both use the same query ids.")
 
 
 def query_column(table: pa.Table) -> pa.ChunkedArray:
@@ -100,7 +100,7 @@ def _pick(table: pa.Table, names: tuple[str, ...]) -> pa.ChunkedArray:
 
 
 def _ids(left: pa.ChunkedArray, right: pa.ChunkedArray) -> tuple[Ints, Ints, list[str] | None]:
-    """Integers for two columns of ids, and the names they replace (None: they are integers already)."""
+    """Integers for two columns of ids, and the names they replace (None if they are integers already)."""
     if pa.types.is_integer(left.type) and pa.types.is_integer(right.type):
         return (
             left.to_numpy().astype(np.int64, copy=False),
@@ -132,7 +132,7 @@ def _floats(column: pa.ChunkedArray) -> object:
 
 
 def _rankings(query: Ints, item: Ints, score: Any, run: pa.Table, conventions: Conventions) -> RankingArrays:
-    """The results by rank where there is one and it counts, else by score, ties as they came."""
+    """Results by rank if ranks exist and count, else by score, ties in input order."""
     if "rank" in run.column_names and conventions.order == "served":
         return RankingArrays.from_columns(query, _pick(run, ("rank",)).to_numpy(), item, score)
     order = np.lexsort((-score, query))
@@ -140,7 +140,7 @@ def _rankings(query: Ints, item: Ints, score: Any, run: pa.Table, conventions: C
 
 
 def _id_order(item: Ints, names: list[str] | None) -> Ints:
-    """For each row the place of its id among all ids in string order."""
+    """Position of each row's id among all ids in string order."""
     present = np.unique(item)
     words = [str(one) if names is None else names[one] for one in present.tolist()]
     place = np.empty(len(present), dtype=np.int64)

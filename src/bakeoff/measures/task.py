@@ -1,4 +1,4 @@
-"""What is to be scored: judgments and a run as mappings of string ids."""
+"""The input of scoring: judgments and a run as mappings of string ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bakeoff.storage.ranking_files import Judgments, RunFileRow
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be scored, and how."""
+    """What to score, and how."""
 
     judgments: Judgments
     run: RunFileRow
@@ -24,19 +24,19 @@ class Task:
     conventions: Conventions
 
     def results(self, query: str) -> Mapping[str, float]:
-        """Scores of the results of a query, none if it has none."""
+        """Scores of a query's results; empty if it has none."""
         return self.run.by_query.get(query, {})
 
     def judged_grades(self, query: str) -> Mapping[str, int]:
-        """Grades of the judged items of a query, none if it has none."""
+        """Grades of a query's judged items; empty if it has none."""
         return self.judgments.get(query, {})
 
 
 def scored_order(task: Task, query: str) -> list[str]:
-    """The items of a query in the order that is scored; without ranks by score, ties as they came."""
+    """Items of a query in scored order; without ranks by score, ties in input order."""
     scores = task.results(query)
     for item, value in scores.items():
-        # The exact type is the common case, and a quicker test than that of an abstract class.
+        # The exact type is the common case, and faster to test than an abstract class.
         if (type(value) is not float and not isinstance(value, Real)) or isnan(value):
             raise DataError(f"query {query!r}, item {item!r}: the score is {value!r}; it must be a number.")
     if task.conventions.order == "score_id":
@@ -45,7 +45,7 @@ def scored_order(task: Task, query: str) -> list[str]:
 
 
 def check_grades(query: str, judged: Mapping[str, object]) -> None:
-    """Refuse grades that are not whole numbers."""
+    """Raise for grades that are not whole numbers."""
     for item, grade in judged.items():
         if type(grade) is not int and not isinstance(grade, Integral):
             raise DataError(

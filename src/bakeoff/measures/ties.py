@@ -1,7 +1,5 @@
-"""What tied scores do to a measure: its value in the worst, best and average order of tied results (F17).
-
-Expected values are exact: a weighted sum takes the mean weight of tied ranks, the others have closed forms.
-"""
+"""Effect of tied scores on a measure: its value in the worst, best and average order of tied results (F17).
+Expected values are exact: a weighted sum uses the mean weight of tied ranks, the others have closed forms."""
 
 from __future__ import annotations
 
@@ -39,11 +37,11 @@ class TiedRange:
         return np.add.reduceat(values, self.starts).astype(np.float64)
 
     def mean_over_group(self, values: Floats) -> Floats:
-        """For each result, the mean over its group."""
+        """Mean over each result's group."""
         return (self.per_group(values) / self.sizes)[self.group]
 
     def groups(self, rel: int) -> TieGroups:
-        """The groups of equal scores, with what they hold; `rel` is the lowest relevant grade."""
+        """The groups of equal scores with their contents; `rel` is the lowest relevant grade."""
         right = self.per_group(self.grade >= rel).astype(np.int64)
         wrong = self.per_group((self.grade >= 0) & (self.grade < rel)).astype(np.int64)
         row = self.row[self.starts]
@@ -73,20 +71,21 @@ class TieGroups:
     wrong_above: Ints
 
     def members(self, tied: TiedRange) -> tuple[Floats, Floats, Floats]:
-        """For each result: its place in its group from 1, the size of the group, and its relevant members."""
+        """For each result: its position in its group from 1, the group's size, and its number of relevant
+        members."""
         place = (tied.rank - self.above[tied.group]).astype(np.float64)
         size, relevant = (part[tied.group].astype(np.float64) for part in (self.size, self.relevant))
         return place, size, relevant
 
 
 def tied_queries(rankings: RankingArrays) -> Ints:
-    """The queries in which two neighbouring results have the same score."""
+    """Queries where two neighbouring results have the same score."""
     equal = (rankings.score[1:] == rankings.score[:-1]) & (rankings.query[1:] == rankings.query[:-1])
     return distinct(rankings.query[1:][equal])
 
 
 def tied_of(rankings: RankingArrays, row: Ints, block: HitBlock) -> TiedRange:
-    """The tie groups of a block whose rankings hold just these rows, in served order without gaps."""
+    """Tie groups of a block whose rankings hold just these rows, in served order without gaps."""
     starts = starts_of_groups(row)
     place = positions_in_groups(starts, len(row))
     new = np.ones(len(row), dtype=bool)
@@ -101,7 +100,7 @@ def tied_of(rankings: RankingArrays, row: Ints, block: HitBlock) -> TiedRange:
 
 
 def order_ties(tied: TiedRange, block: HitBlock, *, best: bool) -> HitBlock:
-    """The block as it would be with tied results in their best or worst order."""
+    """The block with tied results in their best or worst order."""
     order = np.lexsort((-tied.grade if best else tied.grade, tied.group))
     grade = tied.grade[order]
     keep = grade != UNJUDGED
@@ -110,7 +109,7 @@ def order_ties(tied: TiedRange, block: HitBlock, *, best: bool) -> HitBlock:
 
 
 def tie_range(tied: TiedRange, block: HitBlock, measure: Measure) -> tuple[Floats, Floats, Floats]:
-    """Lowest, highest and expected value; NaN where the order of tied results cannot change the value."""
+    """Lowest, highest and expected value; NaN if the order of tied results can't change the value."""
     if not measure.definition.has_tie_range:
         return tuple(np.full(block.size, np.nan) for _ in range(3))  # type: ignore[return-value]
     value = measure.definition.values

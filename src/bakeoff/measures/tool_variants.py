@@ -1,4 +1,4 @@
-"""Why another tool shows another number for the same query: variants of a measure, each with its reason."""
+"""Why another tool reports another number for the same query: variants of a measure, each with its reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bakeoff.measures.reference import RankedGrades, Variant, score, supports
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The measure of one query here, and what other ways of computing it give."""
+    """A measure of one query here, and the results of other ways to compute it."""
 
     query: str
     measure: Measure
@@ -39,7 +39,7 @@ def explain_difference(
     query: str,
     measure: str | Measure,
 ) -> Difference:
-    """The value of one measure for one query, with the values of common variants and other tools."""
+    """Value of one measure for one query, with common variants and other tools' values."""
     wanted = parse(measure)
     if not supports(wanted):
         raise MeasureError(

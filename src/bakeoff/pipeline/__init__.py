@@ -1,1 +1,1 @@
-"""The stages of a run, one module each: tables in, table out."""
+"""The stages of a run, one module each; every stage turns tables into a table."""

@@ -1,4 +1,4 @@
-"""What makes an artifact the same for two systems: the parts it is made of, by name and parameters."""
+"""Cache keys of artifacts: two systems share an artifact if its parts have the same names and parameters."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 IndexParts = tuple[PluginSpec, PluginSpec, PluginSpec | None]
-"""The store, chunker and embedder of an index; one over texts only has no embedder."""
+"""The store, chunker and embedder of an index; a text-only index has no embedder."""
 
 
 def index_parts(system: System) -> list[tuple[IndexParts, bool]]:
-    """The parts of each index of a system, and whether it holds vectors and texts together."""
+    """Return the parts of each index of a system, and whether it holds both vectors and texts."""
     found: list[tuple[IndexParts, bool]] = []
     if system.store is not None:
         native = "native" in system.legs
@@ -32,7 +32,8 @@ def index_parts(system: System) -> list[tuple[IndexParts, bool]]:
 
 
 def vectors_key(embedder: PluginSpec, system: System) -> Key:
-    """What a model must have made for a system: the chunks' vectors, or the queries' where others made those."""
+    """Key of the vectors a model makes for a system: of the chunks, or of the queries if the chunks came with
+    vectors."""
     existing = system.store is not None and system.store.existing is not None
     if existing:
         return ("queries", model_name(embedder.full), "")
@@ -42,27 +43,27 @@ def vectors_key(embedder: PluginSpec, system: System) -> Key:
 def index_key(
     step: str, store: PluginSpec, chunker: PluginSpec, embedder: PluginSpec | None, texts: bool
 ) -> Key:
-    """One step of making an index."""
+    """Key of one step of building an index."""
     return (step, store_identity(store), chunker.label, model_name(embedder) if embedder else "", texts)
 
 
 def model_name(part: PluginSpec) -> str:
-    """The label of a model; an encoder may have that of an embedder."""
+    """Name of a model: its label, prefixed if an encoder shares it with an embedder."""
     return part.label if part.kind == "embedders" else f"encoder {part.label}"
 
 
 def reads_corpus(part: PluginSpec) -> bool:
-    """Whether a model counts in the corpus before it encodes."""
+    """Whether a model collects corpus statistics before it encodes."""
     return issubclass(registry.load(part.kind, part.name), SupportsFit)
 
 
 def encoder_key(part: PluginSpec, chunker: PluginSpec) -> Key:
-    """An encoder, with the chunks it counted in if it does."""
+    """Key of an encoder, including the chunker if the encoder reads its chunks first."""
     return ("encoder", part.label, chunker.label if reads_corpus(part) else "")
 
 
 def store_identity(store: PluginSpec) -> str:
-    """Plug-in name and parameters of a store (labels are chosen by users and not unique)."""
+    """Identity of a store: plug-in name and parameters (labels are user-chosen and not unique)."""
     own = f"{store.name} {store.params.model_dump_json()}"
     if store.form.storage != FULL_FORM.storage:
         own += f" {store.form.storage}"

@@ -1,4 +1,5 @@
-"""mask: a corpus without the sentences that synthetic queries were made of, so that none finds itself."""
+"""mask: blanks the sentences that synthetic queries were generated from, so that no query finds its own
+source."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from bakeoff.truth.rules import Documents, Rule, SpansRule, leaves
 
 
 def blank_leaked_sentences(corpus: ReadCorpus, queries: QuerySet) -> ReadCorpus:
-    """The corpus as it is embedded: blank where a query was taken from; the same corpus where none was."""
+    """Return the corpus to embed, with the source sentences of queries blanked; unchanged if there are none."""
     import pyarrow as pa
 
     leaks = _leaks(queries)
@@ -38,7 +39,7 @@ def blank_leaked_sentences(corpus: ReadCorpus, queries: QuerySet) -> ReadCorpus:
 
 
 def _leaks(queries: QuerySet) -> dict[str, list[str]]:
-    """The sentences to blank, by document."""
+    """Return the sentences to blank, by document."""
     found: dict[str, list[str]] = {}
     for query, rule in zip(queries.queries, queries.rules, strict=True):
         if LEAK in query.tags and rule is not None:

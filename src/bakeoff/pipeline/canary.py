@@ -1,4 +1,4 @@
-"""Vectors of ten fixed texts, kept with every run: a model that changed under its name is found by them."""
+"""Vectors of ten fixed texts, stored with every run, to detect a model that changed under the same name."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ TEXTS = (
     "Error 404: the page was not found on this server.",
     "In 1969 two people walked on the Moon for the first time.",
 )
-"""Never changed: vectors of other texts could not be compared with those of earlier runs."""
+"""Never edit these: vectors of other texts can't be compared with earlier runs."""
 MIXED = "may mix old and new vectors"
-"""In the note of a model that changed under its name."""
+"""Used in the note about a model that changed under the same name."""
 SAME = 0.999
-"""The lowest cosine that counts as the same vector; another machine or batch changes less."""
+"""Vectors with a lower cosine count as different; other hardware or batch sizes change less than that."""
 ALIKE = 0.9999
-"""If every pair of the texts is nearer than this, the vectors are all alike."""
+"""Vectors count as identical if every pair of texts has at least this cosine."""
 OWN = 50
-"""How many of the user's chunks are embedded as well if the vectors of the fixed texts are all alike."""
+"""Number of the user's chunks to embed as a second check if the fixed texts all get the same vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """The vectors of the fixed texts by one embedder; `identity` names everything that shapes its vectors."""
+    """One embedder's vectors of the fixed texts; `identity` hashes everything that shapes its vectors."""
 
     embedder: str
     model: str
@@ -63,14 +63,15 @@ class Canary:
 
 @dataclass(frozen=True, slots=True)
 class RunCanary:
-    """A model's canary in a run, None where it refused the texts, and a note where it gave other vectors before."""
+    """A model's canary in a run, with a note if the model returned other vectors before; None if it rejected
+    the texts."""
 
     canary: Canary | None
     note: str = ""
 
 
 def read_canary(embedder: str, model: str, identity: str, packed: str) -> Canary:
-    """A canary from its parts in a file."""
+    """Read a canary from its stored fields."""
     import numpy as np
 
     flat = np.frombuffer(base64.b64decode(packed), np.float16).astype(np.float32)
@@ -78,17 +79,15 @@ def read_canary(embedder: str, model: str, identity: str, packed: str) -> Canary
 
 
 def make_canary(part: PluginSpec, embedder: Embedder, own: Sequence[str] = ()) -> Canary | None:
-    """The canary of a model; None where it refuses these texts.
-
-    Vectors that are all alike are an error if those of the user's `own` texts are alike too: a model with a vocabulary
-    of its own may know no word of the fixed texts.
-    """
+    """Return a model's canary, or None if it rejects these texts. Identical vectors are an error only if the
+    user's `own` texts get identical vectors too: a model with its own vocabulary may know no word of the
+    fixed texts."""
     import numpy as np
 
     try:
         vectors = np.asarray(embedder.embed(list(TEXTS), Role.DOCUMENT), np.float32)
     except (EmbedderError, ValueError):
-        return None  # what is wrong with it is reported for the user's own texts
+        return None  # problems are reported for the user's own texts
     info = embedder.info
     if vectors.shape != (len(TEXTS), info.dims) or not np.isfinite(vectors).all():
         return None
@@ -98,22 +97,23 @@ def make_canary(part: PluginSpec, embedder: Embedder, own: Sequence[str] = ()) -
 
 
 def _require_different(embedder: Embedder, own: list[str]) -> None:
-    """Refuse a model that gives the same vector for the user's texts, or for the fixed ones if there are no others."""
+    """Raise if a model returns the same vector for all of the user's texts, or for the fixed ones if there
+    are none."""
     import numpy as np
 
     if len(own) > 1 and not _alike(np.asarray(embedder.embed(own, Role.DOCUMENT), np.float32)):
         return
     chunks = f" and for {len(own)} different chunks" if len(own) > 1 else ""
     pooling = embedder.info.pooling
-    how = f" It is pooled by {pooling!r}: is that how the model was trained?" if pooling else ""
+    how = f" Its pooling is {pooling!r}: check that the model was trained that way." if pooling else ""
     raise EmbedderError(
-        f"{embedder.info.name} gives the same vector for {len(TEXTS)} unrelated texts{chunks}, so no search can rank "
-        f"by it.{how}"
+        f"{embedder.info.name} gives the same vector for {len(TEXTS)} unrelated texts{chunks}, so search "
+        f"results would be arbitrary.{how}"
     )
 
 
 def _alike(vectors: np.ndarray) -> bool:
-    """Whether all vectors have the same direction; zero vectors have none."""
+    """Whether all vectors have the same direction; zero vectors have no direction."""
     import numpy as np
 
     lengths = np.linalg.norm(vectors, axis=1)
@@ -124,10 +124,8 @@ def _alike(vectors: np.ndarray) -> bool:
 
 
 def check_canary(cache: Cache, part: PluginSpec, canary: Canary) -> str:
-    """A note where the model gave other vectors under this name before, else ''.
-
-    What the cache holds stays the reference while the model claims to be the same one, since its vectors are reused.
-    """
+    """Return a note if the model returned other vectors under this name before, else ''. The cached canary
+    stays the reference while the model claims to be unchanged, since its cached vectors are reused."""
     key = fingerprint("canary", part.name, part.params.model_dump(mode="json"), canary.model)
     folder = cache.get(STAGE, key)
     before = _read(folder) if folder is not None else None
@@ -146,14 +144,14 @@ def check_canary(cache: Cache, part: PluginSpec, canary: Canary) -> str:
 
 
 def changed_models(before: Iterable[Canary], after: Sequence[Canary]) -> list[str]:
-    """One sentence for each embedder of two runs that gives other vectors under the same name."""
+    """Return one sentence for each embedder whose vectors differ between two runs under the same name."""
     known = {(one.embedder, one.model): one for one in before}
     found = []
     for one in after:
         earlier = known.get((one.embedder, one.model))
         if earlier is not None and _nearest(earlier, one) < SAME:
             found.append(
-                f"{_difference(earlier, one)} than in the earlier run: a difference of scores may come from that."
+                f"{_difference(earlier, one)} than in the earlier run, which may explain differences in scores."
             )
     return found
 
@@ -169,7 +167,7 @@ def _difference(before: Canary, after: Canary) -> str:
 
 
 def _nearest(before: Canary, after: Canary) -> float:
-    """The lowest cosine between the two vectors of a text; −1 where their lengths differ."""
+    """Lowest cosine between the two vectors of each text; −1 if their lengths differ."""
     import numpy as np
 
     one, other = before.vectors.astype(np.float64), after.vectors.astype(np.float64)

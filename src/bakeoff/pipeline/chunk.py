@@ -1,4 +1,4 @@
-"""chunk: documents → the table of chunks, each a true character span of its document."""
+"""chunk: documents → the table of chunks, each an exact character span of its document."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ BLOCK = 16_384
 
 @dataclass(frozen=True, slots=True)
 class ChunkedCorpus:
-    """All chunks of a corpus under one chunker, and their name; `fresh` documents were cut now, others before.
-
-    `earlier` is the time of cutting all of them, where earlier runs cut some. Chunks that are not the `whole` corpus
-    are those a retriever returned; some of them may be of documents `outside` the corpus, numbered after its own.
-    """
+    """All chunks of a corpus under one chunker; `fresh` documents were chunked in this run, the rest came
+    from the cache. `earlier` is the time of chunking all of them if earlier runs did a part. If `whole` is
+    false, these are only the chunks that a retriever returned, and some may belong to documents `outside` the
+    corpus, numbered after its own."""
 
     label: str
     chunks: pa.Table
@@ -56,7 +55,7 @@ class ChunkedCorpus:
 
 @dataclass(frozen=True, slots=True)
 class ChunkSizes:
-    """How long the chunks are, in characters."""
+    """Distribution of chunk lengths, in characters."""
 
     chunks: int
     mean: float
@@ -64,7 +63,7 @@ class ChunkSizes:
 
 
 def chunk_corpus(part: PluginSpec, corpus: ReadCorpus, context: StageContext) -> ChunkedCorpus:
-    """Every chunk of the corpus; documents cut before, unchanged, are taken from the cache."""
+    """Return every chunk of the corpus, reusing cached chunks of unchanged documents."""
     part = part.in_language(corpus.language)
     chunker = registry.load("chunkers", part.name)(part.params)
     identity = _identity(part, chunker)
@@ -101,7 +100,7 @@ def chunk_corpus(part: PluginSpec, corpus: ReadCorpus, context: StageContext) ->
 
 
 def chunk_sizes(chunking: ChunkedCorpus) -> ChunkSizes:
-    """The distribution of chunk lengths: minimum, quartiles and maximum."""
+    """Return minimum, quartiles and maximum of the chunk lengths, in characters."""
     import numpy as np
 
     length = chunking.chunks["end"].to_numpy() - chunking.chunks["start"].to_numpy()
@@ -112,7 +111,7 @@ def chunk_sizes(chunking: ChunkedCorpus) -> ChunkSizes:
 
 
 def token_counts(chunking: ChunkedCorpus) -> np.ndarray:
-    """Words and marks of each chunk: what tokens@k counts, the same whatever a model's tokenizer does."""
+    """Words and punctuation marks per chunk: what tokens@k counts, independent of any model's tokenizer."""
     import numpy as np
 
     blocks = text_blocks(chunking.chunks.select(["text"]))
@@ -121,20 +120,20 @@ def token_counts(chunking: ChunkedCorpus) -> np.ndarray:
 
 
 def embedded_texts(chunks: pa.Table) -> list[str]:
-    """What is embedded of each chunk: the injected context, then the text."""
+    """Return the text to embed for each chunk: the injected context, then the chunk's own text."""
     contexts, texts = chunks["context"].to_pylist(), chunks["text"].to_pylist()
     return [context + text for context, text in zip(contexts, texts, strict=True)]
 
 
 def text_blocks(chunks: pa.Table) -> Iterator[list[str]]:
-    """What is embedded of each chunk, or the bare text without context, some thousands at a time."""
+    """Yield the texts to embed, some thousands at a time; the chunk's own text if there is no context."""
     for begin in range(0, chunks.num_rows, BLOCK):
         rows = chunks.slice(begin, BLOCK)
         yield embedded_texts(rows) if "context" in rows.column_names else rows["text"].to_pylist()
 
 
 def _identity(part: PluginSpec, chunker: Chunker) -> list[object]:
-    """What shapes the chunks; of those that were made elsewhere, their content too."""
+    """Everything that shapes the chunks; for imported chunks this includes their content."""
     own = part.identity()
     return [*own, chunker.content_version()] if isinstance(chunker, SuppliesChunks) else own
 
@@ -162,7 +161,7 @@ def _make(
         filled = fill_timed(context.cache, pool, keys, fill)
     counts = pool.counts(keys)
     if counts.sum() == 0:
-        raise ChunkerError(f"{part.label} made no chunk of {len(keys)} documents: they hold no text.")
+        raise ChunkerError(f"{part.label} made no chunks: the {len(keys)} documents contain no text.")
     return filled, context.cache.make("chunks", name, lambda folder: _assemble(folder, pool, keys, counts))
 
 

@@ -1,4 +1,4 @@
-"""What every stage is given: the cache to keep its output in, and someone to tell."""
+"""What every stage receives: the cache for its output, and a listener for progress."""
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ MOST_INPUTS = 16_384
 
 
 def batch_of(least: int, inputs: int, size: int) -> int:
-    """Inputs of one batch: `least`, and more where `size` bytes are many small ones.
-
-    A batch is forced to disk as a whole, which takes as long for one input as for a thousand; a kill costs at most one.
-    """
+    """Number of inputs in one batch: at least `least`, more if the inputs are small. A batch is flushed to
+    disk as a whole, which takes as long for one input as for a thousand; a killed run loses at most one
+    batch."""
     mean = max(1, size // max(1, inputs))
     return max(least, min(MOST_INPUTS, BATCH_BYTES // mean))
 
@@ -49,18 +48,18 @@ class StageContext:
     def spread(
         self, order: WorkSpec, take: Callable[[list[int]], pa.Table], label: str, needs: ResourceRequest
     ) -> RemoteRunner | None:
-        """How a stage's batches are done by the executor's workers, or None where they are done here."""
+        """Return a runner that sends a stage's batches to workers, or None if they run in this process."""
         if self.executor is None or not self.executor.slots:
             return None
         if not is_picklable(order):
-            self.emit(WarningRaised(f"{label}: its plug-in is known to this process only, so it runs here."))
+            self.emit(WarningRaised(f"{label}: its plug-in exists only in this process, so it runs here."))
             return None
         return ShardedRun(self.executor, order, take, label=label, needs=needs)
 
 
 @dataclass(slots=True)
 class StageReport:
-    """Filled in while a stage runs: how to say progress, and what came of it."""
+    """Collects a stage's progress and summary while it runs."""
 
     advance: Callable[[int], None]
     summary: str = ""
@@ -72,7 +71,7 @@ class StageReport:
 def stage_progress(
     context: StageContext, name: str, label: str, total: int, what: str
 ) -> Iterator[StageReport]:
-    """Tells the start, the progress and the end of a stage; the first advance counts what the cache had."""
+    """Emit the start, progress and end of a stage; the first advance counts what came from the cache."""
     context.emit(StageStarted(name, label, total, what))
     report = StageReport(advance=lambda _count: None)
 

@@ -1,4 +1,4 @@
-"""embed: chunks and queries → vectors, each text once for each model and role."""
+"""embed: chunks and queries → vectors; each text is embedded once per model and role."""
 
 from __future__ import annotations
 
@@ -49,17 +49,15 @@ BATCH = 256
 TIMED = 200
 WARM_UP = 5
 FIRST_TEXT = "How do I reset my password?"
-"""What a model embeds first, so that its start is not a part of its speed."""
+"""Embedded first, so that loading the model does not count towards its speed."""
 TEXTS = ("id", "context", "text")
 STATISTICS_FILE = "statistics"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkVectors:
-    """One row for each chunk, memory-mapped; `fresh` texts were embedded now, `reused` ones before.
-
-    `earlier` is the time of embedding all of them, where earlier runs embedded some.
-    """
+    """One row per chunk, memory-mapped; `fresh` texts were embedded in this run, `reused` ones came from the
+    cache. `earlier` is the time of embedding all of them if earlier runs did a part."""
 
     matrix: vector_file.VectorMatrix
     fingerprint: str
@@ -77,7 +75,7 @@ class ChunkVectors:
 
 @dataclass(frozen=True, slots=True)
 class QueryVectors:
-    """One row for each query, and how long one query took in milliseconds, for the timed ones in each repeat."""
+    """One row per query, and the embedding time in milliseconds (repeats × timed queries)."""
 
     matrix: np.ndarray | EncodedRows
     milliseconds: np.ndarray
@@ -85,17 +83,15 @@ class QueryVectors:
 
 
 def vector_identity(part: PluginSpec, embedder: VectorModel, role: Role) -> str:
-    """The name of everything that shapes a vector: model, revision, weights, prompt, cut, dtype, role (F42).
-
-    How vectors are stored does not enter: one embedding serves every storage.
-    """
+    """Hash of everything that shapes a vector: model, revision, weights, prompt, cut, dtype and role (F42).
+    Storage is not part of it: one embedding serves every storage."""
     kind, name, version, params = part.identity()
     shaping = {key: value for key, value in params.items() if key != "storage"}
     return fingerprint("embed", VERSION, [kind, name, version, shaping], embedder.info, role)
 
 
 def start_embedder(embedder: VectorModel) -> float | None:
-    """Seconds until a model is loaded and has given its first vector; None where it refuses the text."""
+    """Seconds until a model is loaded and returns its first vector; None if it rejects the text."""
     begin = time.perf_counter()
     try:
         embedder.embed([FIRST_TEXT], Role.DOCUMENT)
@@ -107,7 +103,7 @@ def start_embedder(embedder: VectorModel) -> float | None:
 def fit_encoder(
     part: PluginSpec, encoder: SupportsFit, chunking: ChunkedCorpus, context: StageContext
 ) -> None:
-    """Give an encoder the counts of a chunking: those of the cache, else it reads every chunk."""
+    """Give an encoder the statistics of a chunking, from the cache or by reading every chunk."""
     texts = (text for block in text_blocks(chunking.chunks) for text in block)
     if not isinstance(encoder, SupportsStatistics):
         encoder.fit(texts)
@@ -125,7 +121,7 @@ def fit_encoder(
 def embed_chunks(
     part: PluginSpec, embedder: VectorModel, chunking: ChunkedCorpus, context: StageContext
 ) -> ChunkVectors:
-    """The vectors of a chunking; texts embedded before are taken from the cache."""
+    """Return the vectors of a chunking, reusing cached ones."""
     key, storage = vector_identity(part, embedder, Role.DOCUMENT), vector_file.storage_of(part)
     name = fingerprint("vectors", LAYOUT, key, storage, chunking.fingerprint)
     rows = chunking.chunks.num_rows
@@ -170,7 +166,7 @@ def embed_chunks(
 
 
 def _write(folder: Path, pool: RowCache, keys: InputKeys, model: VectorModel, storage: str) -> None:
-    """Write the vectors of all keys, of the kind that the model makes."""
+    """Write the vectors of all keys in the format of the model's kind."""
     kind, dims, blocks = vector_kind(model), model.info.dims, pool.gather(keys)
     if kind == "dense":
         vector_file.write_vectors(folder, map(_matrix, blocks), len(keys), dims, storage)
@@ -179,7 +175,7 @@ def _write(folder: Path, pool: RowCache, keys: InputKeys, model: VectorModel, st
 
 
 def _gather(pool: RowCache, keys: list[str], model: VectorModel) -> np.ndarray | EncodedRows:
-    """The vectors of all keys in memory."""
+    """Load the vectors of all keys into memory."""
     import numpy as np
 
     kind = vector_kind(model)
@@ -189,14 +185,14 @@ def _gather(pool: RowCache, keys: list[str], model: VectorModel) -> np.ndarray |
 
 
 def plain_numbers(rows: np.ndarray | EncodedRows) -> np.ndarray:
-    """The numbers of rows of any kind."""
+    """Return the numeric values of rows of any kind."""
     if isinstance(rows, SparseRows):
         return rows.weights
     return rows.vectors if isinstance(rows, TokenRows) else rows
 
 
 def vector_notes(made: Iterable[ChunkVectors]) -> list[str]:
-    """What a run must say about its vectors: what their storage lost, and which models gave the same ones."""
+    """Notes on what vector storage lost, and on models that returned identical vectors."""
     vectors = list(made)
     lost = [
         vector_file.loss_note(one.embedder, one.chunker, one.loss) for one in vectors if one.loss is not None
@@ -206,7 +202,7 @@ def vector_notes(made: Iterable[ChunkVectors]) -> list[str]:
 
 
 def chunk_keys(chunks: pa.Table) -> InputKeys:
-    """The key of each embedded text."""
+    """Return the cache key of each text to embed."""
     return InputKeys.collect(key for texts in text_blocks(chunks) for key in text_keys(texts))
 
 
@@ -218,7 +214,7 @@ def _fill(
     advance: Callable[[int], None],
     spread: RemoteRunner | None = None,
 ) -> int:
-    """Embed what the pool does not have, longest texts first; returns how many texts that were."""
+    """Embed the texts the row cache lacks, longest first; returns their number."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -245,7 +241,8 @@ def embed_queries(
     repeats: int,
     context: StageContext,
 ) -> QueryVectors:
-    """The vectors of the queries, and the time of one query at a time, after a warm-up with other texts."""
+    """Return the query vectors, and the time of embedding one query at a time after a warm-up with other
+    texts."""
     import numpy as np
 
     for text in warm_up[:WARM_UP]:
@@ -285,24 +282,25 @@ def embed_queries(
 
 @dataclass(frozen=True, slots=True)
 class EmbedWorkSpec:
-    """Embedding chunks with a model, for workers; `info` is the model of the run."""
+    """Serialisable description of embedding work, for worker processes; `info` is the model of the run."""
 
     plugin: type[VectorModel]
     params: BaseModel
     info: ModelInfo
 
     def open(self) -> LoadedPlugin:
-        """Load the model and let it start."""
+        """Load the model and warm it up."""
         embedder = self.load()
         start_embedder(embedder)
         return LoadedPlugin(lambda rows: _document_rows(embedder, rows), embedder.close)
 
     def load(self) -> VectorModel:
-        """The model; another one than the run's is refused, for what it makes would be stored under that name."""
+        """Load the model; raise if it differs from the run's, since its vectors would be cached under that
+        name."""
         embedder = self.plugin(self.params)
         if embedder.info != self.info:
             raise SettingError(
-                f"a worker has another model than the run: {embedder.info} instead of {self.info}. "
+                f"a worker loaded a different model: {embedder.info} instead of {self.info}. "
                 "Put the same weights on every node."
             )
         return embedder
@@ -321,22 +319,22 @@ def _spread(
 
 
 def _document_rows(embedder: VectorModel, rows: pa.Table) -> BatchRows:
-    """The vectors of chunks given by the columns TEXTS."""
+    """Embed the chunks in a table with the columns TEXTS."""
     return _rows(embedder, embedded_texts(rows), rows["id"].to_pylist())
 
 
 def _rows(embedder: VectorModel, texts: list[str], names: list[str]) -> BatchRows:
-    """The vectors of one batch of chunks, longest first; a refusal says which chunks were asked for."""
+    """Embed one batch of chunks, longest first; errors name the chunks concerned."""
     try:
         made = embedder.embed(texts, Role.DOCUMENT)
     except EmbedderError as exc:
         more = f" and {len(names) - 1:,} shorter chunks" if len(names) > 1 else ""
-        raise EmbedderError(f"{exc} (asked for {names[0]}{more}; batches before this one are kept)") from exc
+        raise EmbedderError(f"{exc} (texts: {names[0]}{more}; batches before this one are kept)") from exc
     return _check_rows(made, names, texts, embedder.info)
 
 
 def _check_rows(made: object, names: list[str], texts: list[str], model: ModelInfo) -> BatchRows:
-    """The rows as a table; shape, type and finiteness are checked here for every embedder."""
+    """Return the rows as a table after checking shape, type and finiteness."""
     import numpy as np
     import pyarrow as pa
 
@@ -345,23 +343,23 @@ def _check_rows(made: object, names: list[str], texts: list[str], model: ModelIn
     try:
         matrix = np.asarray(made)
     except ValueError as exc:
-        raise EmbedderError(f"{model.name} gave vectors of different lengths in one batch.") from exc
+        raise EmbedderError(f"{model.name} returned vectors of different lengths in one batch.") from exc
     if matrix.dtype.kind != "f":
         raise EmbedderError(
-            f"{model.name} gave vectors of {matrix.dtype} values, not of floating-point numbers. "
-            "Nothing of this batch is kept."
+            f"{model.name} returned vectors of type {matrix.dtype}, not floating point. The batch was "
+            "discarded."
         )
     if matrix.shape != (len(names), model.dims):
         raise EmbedderError(
             f"{model.name}: {len(names)} texts gave vectors of shape {matrix.shape}, not ({len(names)}, {model.dims}). "
-            "The model changed its dimension, or dropped a text; nothing of this batch is kept."
+            "The model changed its dimension, or dropped a text; the batch was discarded."
         )
     bad = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
     if bad.size:
         raise EmbedderError(
             f"{model.name}: the vector of {names[bad[0]]} is not finite ({bad.size} of {len(names)} in its batch)."
         )
-    if len(texts) > 1:  # one text may hold nothing the model knows; the whole set is checked at the end
+    if len(texts) > 1:  # one text may contain nothing the model knows; the whole set is checked at the end
         require_direction(matrix, texts, model.name)
     flat = pa.array(np.ascontiguousarray(matrix, np.float32).ravel())
     return BatchRows(
@@ -370,12 +368,13 @@ def _check_rows(made: object, names: list[str], texts: list[str], model: ModelIn
 
 
 def require_direction(matrix: np.ndarray, texts: list[str], model: str) -> None:
-    """Refuse vectors that are all zero although the texts have words: every one is then as near as any other."""
+    """Raise if all vectors are zero although the texts contain words: every result would tie."""
     if matrix.any() or not any(character.isalnum() for text in texts for character in text):
         return
     raise EmbedderError(
-        f"{model} gave only zeros for {count(len(texts), 'text')} (the first: {texts[0][:60]!r}), so no search can "
-        "rank by them. Check the model and its input, or leave it out."
+        f"{model} returned only zero vectors for {count(len(texts), 'text')} (the first: "
+        f"{texts[0][:60]!r}), so search results would be arbitrary. Check the model and its input, or "
+        "remove it."
     )
 
 

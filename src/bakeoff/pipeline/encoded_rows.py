@@ -1,4 +1,5 @@
-"""Rows of different lengths, as encoders make them: checked, kept in the row cache, and mapped from disk."""
+"""Rows of varying length from sparse and multi-vector encoders: checked, kept in the row cache,
+memory-mapped."""
 
 from __future__ import annotations
 
@@ -22,11 +23,11 @@ _COLUMNS: dict[VectorKind, tuple[tuple[str, str], ...]] = {
     "sparse": (("terms", "<i4"), ("weights", "<f4")),
     "tokens": (("vectors", "<f4"),),
 }
-"""The arrays of each kind, with the type that they have on disk."""
+"""The arrays of each kind, with their type on disk."""
 
 
 def check_encoded(made: EncodedRows, names: Sequence[str], model: ModelInfo) -> BatchRows:
-    """One encoder's batch as rows of the cache; shape, order and finiteness are checked here for every encoder."""
+    """Return an encoder's batch as cache rows after checking shape, order and finiteness."""
     import numpy as np
     import pyarrow as pa
 
@@ -34,12 +35,12 @@ def check_encoded(made: EncodedRows, names: Sequence[str], model: ModelInfo) -> 
     if len(made) != len(names) or made.shape[1] != model.dims or (counts < 0).any() or made.starts[0] != 0:
         raise EmbedderError(
             f"{model.name}: {len(names)} texts gave {len(made)} rows of {made.shape[1]} dimensions, not {len(names)} "
-            f"of {model.dims}. Nothing of this batch is kept."
+            f"of {model.dims}. The batch was discarded."
         )
     values = made.weights if isinstance(made, SparseRows) else made.vectors
     if len(values) != made.starts[-1]:
         raise EmbedderError(
-            f"{model.name} gave {len(values)} values for {made.starts[-1]} places in its rows."
+            f"{model.name} returned {len(values)} values for rows that hold {made.starts[-1]}."
         )
     finite = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)
     if not finite.all():
@@ -56,23 +57,23 @@ def check_encoded(made: EncodedRows, names: Sequence[str], model: ModelInfo) -> 
 
 
 def _check_terms(made: SparseRows, names: Sequence[str], model: ModelInfo) -> None:
-    """Terms are numbers below `dims`, ascending in each row."""
+    """Raise unless terms are below `dims` and ascending in each row."""
     import numpy as np
 
     terms = made.terms
     if len(terms) and not 0 <= int(terms.min()) <= int(terms.max()) < model.dims:
-        raise EmbedderError(f"{model.name} gave a term outside of its {model.dims:,}: {int(terms.max())}.")
+        raise EmbedderError(
+            f"{model.name} returned term {int(terms.max())}, but has only {model.dims:,} terms."
+        )
     falls = np.flatnonzero(np.diff(terms) <= 0) + 1
     inside = falls[~np.isin(falls, made.starts)]
     if inside.size:
         bad = int(np.searchsorted(made.starts, inside[0], side="right")) - 1
-        raise EmbedderError(
-            f"{model.name}: the terms of {names[bad]} are not in ascending order, or one is twice."
-        )
+        raise EmbedderError(f"{model.name}: the terms of {names[bad]} are not in strictly ascending order.")
 
 
 def join_encoded(parts: Sequence[EncodedRows]) -> EncodedRows:
-    """Rows one after the other; at least one part."""
+    """Concatenate rows; needs at least one part."""
     import numpy as np
 
     counts = np.concatenate([np.diff(part.starts) for part in parts])
@@ -88,7 +89,7 @@ def join_encoded(parts: Sequence[EncodedRows]) -> EncodedRows:
 def gather_encoded(
     kind: VectorKind, blocks: Iterable[pa.Table], counts: np.ndarray, dims: int
 ) -> EncodedRows:
-    """Rows of the cache in memory, in the order of their keys."""
+    """Load cached rows into memory, in the order of their keys."""
     import numpy as np
 
     found = [_arrays(kind, block, dims) for block in blocks]
@@ -99,7 +100,7 @@ def gather_encoded(
 def write_encoded(
     folder: Path, kind: VectorKind, blocks: Iterable[pa.Table], counts: np.ndarray, dims: int
 ) -> None:
-    """Write rows of the cache, one array a file, with what identifies them."""
+    """Write cached rows, one array per file, with their metadata."""
     import numpy as np
 
     starts, digest = _starts(counts), hashlib.blake2b(digest_size=16)
@@ -118,7 +119,7 @@ def write_encoded(
 
 
 def read_encoded(folder: Path) -> tuple[EncodedRows, str]:
-    """What `write_encoded` left, memory-mapped, and its digest."""
+    """Memory-map the rows that `write_encoded` wrote, and return their digest."""
     import numpy as np
 
     about = json.loads((folder / _ABOUT).read_text())
@@ -132,7 +133,7 @@ def read_encoded(folder: Path) -> tuple[EncodedRows, str]:
 
 
 def holds_encoded(folder: Path) -> bool:
-    """Whether a folder of vectors holds rows of different lengths."""
+    """Whether a folder of vectors holds rows of varying length."""
     return (folder / _STARTS).is_file()
 
 
@@ -143,7 +144,7 @@ def _starts(counts: np.ndarray) -> np.ndarray:
 
 
 def _arrays(kind: VectorKind, block: pa.Table, dims: int) -> list[np.ndarray]:
-    """The arrays of a block of cached rows."""
+    """Return the arrays of a block of cached rows."""
     import numpy as np
 
     found = []

@@ -1,4 +1,4 @@
-"""index, for collections that others filled: opened to be read only, checked, and its ids mapped to chunks."""
+"""index, for existing collections: opens them read-only, checks them, and maps their ids to chunks."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 PROBED = 100
-"""Rows of a first search by which the ids are checked."""
+"""Number of rows in the first search, which checks the ids."""
 
 
 class ReadOnlyStore:
-    """A store over a collection that others filled: it searches, and has no method that writes."""
+    """A store over an existing collection: it searches, and has no method that writes."""
 
     def __init__(
         self, store: SupportsExisting, rows: Mapping[str, int], copy: TempDir, collection: ExistingCollection
@@ -47,15 +47,15 @@ class ReadOnlyStore:
         self._store, self._rows, self._copy, self._collection = store, rows, copy, collection
 
     def search(self, vector: np.ndarray, k: int, query: BaseModel) -> Hits:
-        """The k nearest rows; what the chunks do not have is left out, and a chunk counts once."""
+        """Return the k nearest rows; ids without a chunk are dropped, and a chunk counts once."""
         return self.mapped(self._store.search_existing(vector, k, query))
 
     def search_asked(self, vector: np.ndarray, k: int, query: BaseModel, asked: Where) -> Hits:
-        """The same among the rows whose own payload satisfies a filter."""
+        """Return the k nearest rows whose own payload satisfies a filter."""
         return self.mapped(self._store.search_existing(vector, k, query, asked))
 
     def search_exactly(self, requests: Sequence[SearchRequest], k: int, metric: Metric) -> list[Hits]:
-        """What comparing every row finds for each request: the vectors are read once for each different filter."""
+        """Exact search for each request; the vectors are read once per distinct filter."""
         found: dict[int, Hits] = {}
         for where in dict.fromkeys(request.asked for request in requests):
             places = [place for place, request in enumerate(requests) if request.asked == where]
@@ -73,7 +73,7 @@ class ReadOnlyStore:
             yield rows
 
     def mapped(self, found: NamedHits) -> Hits:
-        """An answer in row numbers of chunks."""
+        """Translate an answer's ids into chunk rows."""
         import numpy as np
 
         kept: dict[int, float] = {}
@@ -84,18 +84,18 @@ class ReadOnlyStore:
         return Hits(np.fromiter(kept, np.int64, len(kept)), np.fromiter(kept.values(), np.float64, len(kept)))
 
     def engine_version(self) -> str:
-        """The engine's version, with the collection that is searched."""
+        """The engine's version, with the name of the collection."""
         own = self._store.engine_version() if isinstance(self._store, SupportsVersion) else ""
         return f'{own} (collection "{self._collection.name}", read only)'.strip()
 
     def close(self) -> None:
-        """Close the connection and remove the copy of an embedded engine's folder."""
+        """Close the connection and delete the copy of an embedded engine's folder."""
         cast("CompleteStore", self._store).close()
         self._copy.close()
 
 
 class NearestRows:
-    """The rows nearest to some vectors among pages of a collection, of which one is in memory at a time."""
+    """Finds the rows nearest to some vectors while reading a collection page by page."""
 
     def __init__(self, vectors: Sequence[np.ndarray | None], k: int, metric: Metric) -> None:
         self._vectors, self._k, self._metric = vectors, k, metric
@@ -103,7 +103,7 @@ class NearestRows:
         self._read = 0
 
     def add(self, rows: NamedVectors) -> None:
-        """Compare every row of a page; rows of equal score keep the order in which they were read."""
+        """Compare every row of a page; ties keep the order in which rows were read."""
         import numpy as np
 
         if not rows.ids:
@@ -117,7 +117,7 @@ class NearestRows:
         self._read += len(rows.ids)
 
     def named(self) -> list[NamedHits]:
-        """The nearest rows of each vector, by their ids."""
+        """Return the ids of the nearest rows of each vector."""
         return [
             NamedHits(tuple(name for _, _, name in best), tuple(-far for far, _, _ in best))
             for best in self._best
@@ -125,7 +125,7 @@ class NearestRows:
 
 
 def _exact_store(matrix: np.ndarray, metric: Metric) -> CompleteStore:
-    """The store that compares every row, over a page."""
+    """An exact store over one page of vectors."""
     import numpy as np
 
     plugin = cast("type[CompleteStore]", registry.load("stores", EXACT))
@@ -143,7 +143,7 @@ def open_collection(
     metric: Metric,
     context: StageContext,
 ) -> OpenIndex:
-    """The collection of a store that is only searched, after its rows, dimensions, metric and ids were checked."""
+    """Open an existing collection for searching, after checking its rows, dimensions, metric and ids."""
     dims = model.dims
     assert part.existing is not None
     copy = TempDir("collection")
@@ -166,17 +166,17 @@ def open_collection(
 
 
 def _connect(part: PluginSpec, collection: ExistingCollection, copy: TempDir) -> CompleteStore:
-    """The store; an embedded engine gets a copy of its folder, because many write when they open one."""
+    """Open the store; an embedded engine gets a copy of its folder, because many write when they open one."""
     plugin = cast("type[CompleteStore]", registry.load("stores", part.name))
     if not issubclass(plugin, SupportsExisting):
-        raise StoreError(
-            f"{part.name} cannot search a collection that others filled. Leave `collection` out."
-        )
+        raise StoreError(f"{part.name} cannot search an existing collection. Remove `collection`.")
     home = copy.path / "home"
     if collection.path:
         folder = Path(collection.path)
         if not folder.is_dir():
-            raise StoreError(f"{part.name}: {folder} is not a folder. Give that of the engine with `path`.")
+            raise StoreError(
+                f"{part.name}: {folder} is not a folder. Set `path` to the engine's data folder."
+            )
         shutil.copytree(folder, home)
     else:
         home.mkdir()
@@ -189,18 +189,18 @@ def _check_facts(part: PluginSpec, facts: CollectionFacts, dims: int, metric: Me
         raise StoreError(f'{part.name}: collection "{name}" is empty.')
     if facts.dims != dims:
         raise StoreError(
-            f'{part.name}: collection "{name}" has vectors of {facts.dims} dimensions, and the model makes {dims}. '
-            "Name the model that filled it."
+            f'{part.name}: collection "{name}" has vectors of {facts.dims} dimensions, but the model makes {dims}. '
+            "Use the model that filled it."
         )
     if facts.metric is not None and facts.metric is not metric:
         raise StoreError(
-            f'{part.name}: collection "{name}" is searched by {facts.metric}, and the experiment by {metric}. Write '
-            f"metric: {facts.metric} into the experiment."
+            f'{part.name}: collection "{name}" is searched by {facts.metric}, but the experiment says {metric}. '
+            f"Set metric: {facts.metric}."
         )
 
 
 def _chunk_rows(chunking: ChunkedCorpus, documents: Sequence[str]) -> dict[str, int]:
-    """The row of each chunk id; where a document is one chunk, of each document id too."""
+    """Map each chunk id to its row; document ids too, if each document is one chunk."""
     chunks = chunking.chunks
     rows = {name: row for row, name in enumerate(chunks["id"].to_pylist())}
     docs = chunks["doc"].to_pylist()
@@ -217,7 +217,8 @@ def _check_ids(
     dims: int,
     chunking: ChunkedCorpus,
 ) -> str:
-    """Search once; ids that are all unknown are an error, some unknown ones, or other numbers of rows, a note."""
+    """Search once and check the ids: an error if all are unknown; returns a note if some are, or if row
+    counts differ."""
     import numpy as np
 
     query = cast("type[CompleteStore]", registry.load("stores", part.name)).Query()
@@ -244,5 +245,5 @@ def _check_ids(
 def _dense(request: SearchRequest) -> np.ndarray | None:
     assert not isinstance(
         request.vector, SparseVector
-    )  # such collections are searched for dense vectors only
+    )  # existing collections are searched by dense vectors only
     return request.vector

@@ -1,4 +1,4 @@
-"""fuse: two rankings of one query → one, by reciprocal rank or by weighted scores."""
+"""fuse: merges two rankings of a query, by reciprocal rank or by weighted scores."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def fuse_rankings(dense: Hits, words: Hits, params: Hybrid, k: int, weight: float | None = None) -> Hits:
-    """The k best rows of both; `weight` is the dense share of a query whose weight was tuned."""
+    """Return the k best rows of both rankings; `weight` overrides the dense share of a tuned query."""
     if params.fusion == "weighted":
         return weighted_fusion(dense, words, params, k, params.share if weight is None else weight)
     return reciprocal_rank_fusion(dense, words, params, k)
 
 
 def reciprocal_rank_fusion(dense: Hits, words: Hits, params: Hybrid, k: int) -> Hits:
-    """Each row's weight over (rrf_k + rank), added up; equal sums in the order of their ids."""
+    """Sum weight / (rrf_k + rank) for each row; ties are broken by id."""
     import numpy as np
 
     parts = (
@@ -33,7 +33,7 @@ def reciprocal_rank_fusion(dense: Hits, words: Hits, params: Hybrid, k: int) -> 
 
 
 def weighted_fusion(dense: Hits, words: Hits, params: Hybrid, k: int, weight: float) -> Hits:
-    """weight · dense + (1 − weight) · words of scores made comparable within the query."""
+    """weight · dense + (1 − weight) · words, on scores normalised within the query."""
     import numpy as np
 
     scale = _SCALES[params.normalise or NORMALISE]
@@ -48,7 +48,7 @@ def weighted_fusion(dense: Hits, words: Hits, params: Hybrid, k: int, weight: fl
 
 
 def _minmax(scores: np.ndarray) -> tuple[np.ndarray, float]:
-    """From 0 to 1, all 1 where they are equal; a row that was not found has 0."""
+    """Scale scores to 0…1 (all 1 if equal); the second value, 0, is for rows that were not found."""
     import numpy as np
 
     low, high = (float(scores.min()), float(scores.max())) if len(scores) else (0.0, 0.0)
@@ -56,7 +56,8 @@ def _minmax(scores: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _z(scores: np.ndarray) -> tuple[np.ndarray, float]:
-    """In standard deviations from their mean; a row that was not found has the lowest, or −1 where all are equal."""
+    """Scale scores to z-scores; the second value is for rows that were not found: the lowest, or −1 if all
+    are equal."""
     import numpy as np
 
     spread = float(scores.std()) if len(scores) else 0.0

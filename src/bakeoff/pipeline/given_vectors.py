@@ -1,4 +1,5 @@
-"""embed, for chunks that bring their vectors: checked against the model that embeds the questions, then stored."""
+"""embed, for chunks that come with vectors: checks them against the model that embeds the questions, then
+stores them."""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
 
 VERSION = "1"
 COMPARED = 16
-"""Chunks that the model embeds itself, to see whether the vectors are its own."""
+"""Number of chunks the model embeds itself, to check that the vectors are its own."""
 SAME_MODEL = 0.98
-"""The cosine from which two vectors of a text are of one model: quantised and truncated ones are above it."""
+"""Vectors of the same text above this cosine count as the same model's; quantised and truncated ones pass."""
 
 
 def vector_supplier(chunker: PluginSpec, embedder: PluginSpec) -> SuppliesChunks | None:
-    """The chunker, where its chunks bring vectors of this model."""
+    """Return the chunker if its chunks come with vectors of this model."""
     made = registry.load("chunkers", chunker.name)(chunker.params)
     return made if isinstance(made, SuppliesChunks) and made.vector_model() == embedder.label else None
 
@@ -39,7 +40,7 @@ def store_given_vectors(
     chunking: ChunkedCorpus,
     context: StageContext,
 ) -> ChunkVectors:
-    """The vectors that chunks bring; another number of dimensions than the model's fails its systems."""
+    """Store the vectors that came with the chunks; a dimension other than the model's fails its systems."""
     rows, storage = chunking.chunks.num_rows, vector_file.storage_of(part)
     name = fingerprint("given vectors", VERSION, chunking.fingerprint, part.label, storage)
     with stage_progress(context, "embed", f"{part.label} · {chunking.label}", rows, "chunks") as report:
@@ -55,7 +56,7 @@ def store_given_vectors(
         few = plain_numbers(kept.matrix[: len(first)])
         require_direction(few, first, embedder.info.name)
         note = _note_on_model(embedder, first, few, part, chunking)
-        report.summary = f"{rows:,} × {dims}, brought by the chunks"
+        report.summary = f"{rows:,} × {dims}, supplied with the chunks"
     return ChunkVectors(
         matrix=kept.matrix,
         fingerprint=name,
@@ -76,8 +77,8 @@ def _of_length(
     for block in blocks:
         if block.shape[1] != dims:
             raise EmbedderError(
-                f"the vectors of {chunking.label} have {block.shape[1]} dimensions, and {part.label} makes {dims}. "
-                "Name the model that made them, or leave `vector` and `model` out: the chunks are then embedded."
+                f"the vectors of {chunking.label} have {block.shape[1]} dimensions, but {part.label} makes {dims}. "
+                "Use the model that made them, or remove `vector` and `model` to embed the chunks."
             )
         yield block
 
@@ -85,7 +86,7 @@ def _of_length(
 def _note_on_model(
     embedder: Embedder, texts: list[str], given: np.ndarray, part: PluginSpec, chunking: ChunkedCorpus
 ) -> str:
-    """What must be known where the model, asked for the same texts, answers with other vectors."""
+    """Return a note if the model, given the same texts, returns other vectors."""
     import numpy as np
 
     own = embedder.embed(texts, Role.DOCUMENT)
@@ -94,6 +95,6 @@ def _note_on_model(
     if cosine >= SAME_MODEL:
         return ""
     return (
-        f"The vectors that {chunking.label} brings are not those of {part.label}: for {len(texts)} of their texts its "
+        f"The vectors supplied by {chunking.label} don't match {part.label}: for {len(texts)} of their texts its "
         f"own have a median cosine of {cosine:.2f} to them. Questions and chunks are then not comparable."
     )

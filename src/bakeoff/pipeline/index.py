@@ -1,4 +1,4 @@
-"""index: vectors and texts → an index in a store, built once and opened again."""
+"""index: vectors and texts → an index in a store, built once and reopened afterwards."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PHASES = ("insert_seconds", "index_seconds", "ready_seconds")
 
 @dataclass(frozen=True, slots=True)
 class IndexContent:
-    """What goes into an index: the chunks' vectors, their texts or both, and what filters ask about."""
+    """The content of an index: chunk vectors, texts or both, and the payload for filters."""
 
     chunking: ChunkedCorpus
     vectors: ChunkVectors | None
@@ -39,31 +39,31 @@ class IndexContent:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.chunking.chunks.num_rows
 
     @property
     def dims(self) -> int:
-        """The vectors' length; 0 for texts."""
+        """Vector length; 0 for a text index."""
         return self.vectors.matrix.shape[1] if self.vectors else 0
 
     @property
     def kind(self) -> VectorKind:
-        """What the vectors are."""
+        """Kind of the vectors."""
         matrix = self.vectors.matrix if self.vectors else None
         if isinstance(matrix, SparseRows):
             return "sparse"
         return "tokens" if isinstance(matrix, TokenRows) else "dense"
 
     def fingerprint(self) -> str:
-        """The name of the content."""
+        """Fingerprint of the content."""
         name = self.vectors.fingerprint if self.vectors else self.chunking.fingerprint
         if self.vectors and self.texts:
             name = fingerprint("with texts", name)
         return fingerprint("with payload", name, self.payload.fields) if self.payload else name
 
     def batches(self) -> Iterator[Batch]:
-        """The rows in batches, ids counting from 0."""
+        """Yield the rows in batches; ids count from 0."""
         import numpy as np
 
         for begin in range(0, self.rows, BATCH):
@@ -82,10 +82,9 @@ class IndexContent:
 
 @dataclass(frozen=True, slots=True)
 class OpenIndex:
-    """An open store; where an earlier run built the index, the seconds are that run's, and `measured` dates them.
-
-    Inserting ends with the last row sent, indexing when the store says that every row is searchable through the
-    index asked for; it is ready when it is on disk, open and has said how many rows it holds.
+    """An open store; if an earlier run built the index, the seconds are that run's and `measured` is their
+    date. Inserting ends with the last row sent, indexing when the store reports that every row is searchable
+    through the requested index; the index is ready once it is on disk, open and has reported its row count.
     """
 
     store: CompleteStore
@@ -99,7 +98,7 @@ class OpenIndex:
 
 @dataclass(frozen=True, slots=True)
 class _IndexBuild:
-    """What an index is made of, and what for."""
+    """The content of an index to build, and its destination."""
 
     plugin: type[CompleteStore]
     part: PluginSpec
@@ -108,7 +107,7 @@ class _IndexBuild:
     metric: Metric
 
     def store(self, home: Path) -> CompleteStore:
-        """The store over a folder, told of the payload it will hold."""
+        """Open the store over a folder and declare the payload it will hold."""
         made = self.plugin(self.part.params, home)
         if self.content.payload is not None:
             made.declare(self.content.payload.fields)
@@ -121,7 +120,7 @@ class _IndexBuild:
 
 @dataclass(frozen=True, slots=True)
 class _FilledStore:
-    """Seconds of inserting and of indexing, and when that ended."""
+    """Seconds of inserting and of indexing, and when indexing ended."""
 
     insert: float
     index: float
@@ -130,7 +129,7 @@ class _FilledStore:
 
 @dataclass(frozen=True, slots=True)
 class BuildTimes:
-    """Seconds of a build: inserting, indexing, and from then until the index is durable."""
+    """Seconds of a build: inserting, indexing, and then making the index durable."""
 
     insert: float
     index: float
@@ -140,7 +139,7 @@ class BuildTimes:
 def build_index(
     part: PluginSpec, content: IndexContent, metric: Metric, context: StageContext
 ) -> BuildTimes | None:
-    """Build an index that outlives its store and close it; None where an earlier run left it, or none can outlive."""
+    """Build a persistent index and close it; None if it exists already or the store is in-memory only."""
     making = _making(part, content, metric)
     if not issubclass(making.plugin, SupportsReopen):
         return None
@@ -158,9 +157,8 @@ def open_index(
     context: StageContext,
     built: BuildTimes | None = None,
 ) -> OpenIndex:
-    """The store holding the content, ready to be searched, opened by the calling thread; `built` says what it took.
-
-    Some engines keep settings per thread, so the thread that opens a store is the one that searches it (F52).
+    """Return the store with the content, ready for search, opened by the calling thread; `built` is its build
+    time. Some engines keep settings per thread, so the thread that opens a store must also search it (F52).
     """
     making = _making(part, content, metric)
     if not issubclass(making.plugin, SupportsReopen):
@@ -173,12 +171,12 @@ def open_index(
     with _stage(making, context) as report:
         opened = _open_existing(making, context, _build(making, context, report.advance))
     if opened is None:
-        raise StoreError(f"{part.label} does not find the index it has just built.")
+        raise StoreError(f"{part.label} can't open the index it just built.")
     return opened
 
 
 def index_name(part: PluginSpec, content: IndexContent, metric: Metric) -> str:
-    """The name of an index, which a server's collection has too."""
+    """Name of an index, also used as the collection name on a server."""
     return _making(part, content, metric).name
 
 
@@ -196,7 +194,7 @@ def _stage(making: _IndexBuild, context: StageContext) -> AbstractContextManager
 
 
 def _in_memory(making: _IndexBuild, root: Path, advance: Callable[[int], None]) -> OpenIndex:
-    """An index that lives as long as its store."""
+    """Build an index that lives as long as its store."""
     store = making.store(root)
     with contextlib.ExitStack() as on_failure:
         on_failure.callback(_close_after_fault, store)
@@ -207,7 +205,7 @@ def _in_memory(making: _IndexBuild, root: Path, advance: Callable[[int], None]) 
 
 
 def _build(making: _IndexBuild, context: StageContext, advance: Callable[[int], None]) -> BuildTimes | None:
-    """Build an index and make it durable; None where another process did while we waited."""
+    """Build an index and make it durable; None if another process built it meanwhile."""
     done: list[_FilledStore] = []
 
     def write(home: Path) -> None:
@@ -222,12 +220,12 @@ def _build(making: _IndexBuild, context: StageContext, advance: Callable[[int], 
     context.cache.make("index", making.name, write)
     if not done:
         return None
-    filled = done[-1]  # a shared folder that went while it was written has it written once more
+    filled = done[-1]  # if a shared folder disappeared during the write, write it again
     return BuildTimes(filled.insert, filled.index, time.perf_counter() - filled.ended)
 
 
 def _open_existing(making: _IndexBuild, context: StageContext, built: BuildTimes | None) -> OpenIndex | None:
-    """The index in the cache, if it is whole; one that a server lost is removed from the cache."""
+    """Open the cached index if it is complete; an index that a server lost is removed from the cache."""
     begin = time.perf_counter()
     home = context.cache.get("index", making.name)
     if home is None:
@@ -254,7 +252,7 @@ def _open_existing(making: _IndexBuild, context: StageContext, built: BuildTimes
 
 
 def _keep_times(index: OpenIndex, making: _IndexBuild, context: StageContext) -> OpenIndex:
-    """Keep the seconds of a build for runs that find the index in the cache."""
+    """Store the build times for runs that find the index in the cache."""
     for phase in PHASES:
         found = measured_now(making.content.rows, getattr(index, phase))
         if found is not None:
@@ -263,7 +261,7 @@ def _keep_times(index: OpenIndex, making: _IndexBuild, context: StageContext) ->
 
 
 def _with_earlier_times(index: OpenIndex, making: _IndexBuild, context: StageContext) -> OpenIndex:
-    """The index with the seconds of the run that built it, where they were kept."""
+    """Return the index with the build times of the run that built it, if known."""
     insert, build, ready = (find_time(context.cache, fingerprint(phase, making.name)) for phase in PHASES)
     if insert is None or build is None or ready is None:
         return index
@@ -271,19 +269,19 @@ def _with_earlier_times(index: OpenIndex, making: _IndexBuild, context: StageCon
 
 
 def _expect_answer(store: Store, fault: StoreError) -> None:
-    """Return where the engine answers: what it does not open is lost. A server that is away has lost nothing."""
+    """Return if the engine answers, so a missing index is lost; raise if the server is unreachable."""
     if not isinstance(store, SupportsVersion):
         return
     try:
         store.engine_version()
     except StoreError:
         _close_after_fault(store)
-        kept = "The index it holds is kept: when the server answers, the same command finds it"
+        kept = "The cache entry is kept: run the same command when the server is back"
         raise StoreError(f"{str(fault).rstrip('. ')}. {kept}.") from fault
 
 
 def _fill(store: Store, making: _IndexBuild, advance: Callable[[int], None]) -> _FilledStore:
-    """Seconds the store takes to insert, and to make everything inserted searchable; making batches is ours (F38)."""
+    """Return the store's own seconds of inserting and indexing, without the time to prepare batches (F38)."""
     begin = time.perf_counter()
     store.create(making.name, making.content.dims, making.metric)
     seconds = time.perf_counter() - begin
@@ -299,7 +297,7 @@ def _fill(store: Store, making: _IndexBuild, advance: Callable[[int], None]) -> 
 
 
 def _close_after_fault(store: Store) -> None:
-    """Close a store that failed; that it cannot even close says less than its first fault."""
+    """Close a store that failed, ignoring errors: the first fault matters more."""
     try:
         store.close()
     except (StoreError, OSError):
@@ -307,7 +305,7 @@ def _close_after_fault(store: Store) -> None:
 
 
 def _bytes_on_disk(home: Path) -> int | None:
-    """What the index takes here; unknown for one that lives in a server."""
+    """Bytes of the index on disk; None if it lives in a server."""
     files = [path for path in home.rglob("*") if path.is_file() and path.name != MANIFEST]
     return folder_bytes(home) if files else None
 

@@ -1,4 +1,5 @@
-"""lengths: how long chunks are for a model, and how much of their text its limit cuts off; told before embedding."""
+"""lengths: chunk lengths in a model's tokens, and how much text its limit cuts off; reported before
+embedding."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ BATCH = 2048
 
 @dataclass(frozen=True, slots=True)
 class TokenLengths:
-    """Tokens of the chunks for one model: minimum, quartiles, maximum; `cut` is the share beyond its limit."""
+    """Chunk lengths in one model's tokens: minimum, quartiles, maximum; `cut` is the share of tokens beyond
+    its limit."""
 
     chunker: str
     embedder: str
@@ -41,7 +43,7 @@ class TokenLengths:
 def token_lengths(
     part: PluginSpec, embedder: VectorModel, chunking: ChunkedCorpus, context: StageContext
 ) -> TokenLengths | None:
-    """The token lengths of a chunking for a model, or None for a model that cannot count."""
+    """Token lengths of a chunking for a model; None if the model can't count tokens."""
     if not isinstance(embedder, SupportsTokens) or isinstance(embedder, SupportsFit):
         return None
     key = fingerprint("lengths", vector_identity(part, embedder, Role.DOCUMENT), chunking.fingerprint)
@@ -60,7 +62,7 @@ def token_lengths(
 
 @dataclass(frozen=True, slots=True)
 class TokenCountWorkSpec(EmbedWorkSpec):
-    """Counting the tokens of chunks, for workers."""
+    """Serialisable description of token counting, for worker processes."""
 
     def open(self) -> LoadedPlugin:
         """Load the model."""
@@ -71,7 +73,7 @@ class TokenCountWorkSpec(EmbedWorkSpec):
 def _counts(
     part: PluginSpec, embedder: VectorModel, chunking: ChunkedCorpus, context: StageContext
 ) -> list[int]:
-    """The tokens of each chunk, counted here, or by the workers there are."""
+    """Count the tokens of each chunk, on the workers if there are any."""
     counter, rows = cast(SupportsTokens, embedder), ArrowTaker(chunking.chunks.select(list(TEXTS)))
     order = TokenCountWorkSpec(type(embedder), part.params, embedder.info)
     label = f"count tokens of {part.label} · {chunking.label}"
@@ -94,7 +96,7 @@ def _token_rows(counter: SupportsTokens, rows: pa.Table) -> BatchRows:
 
 
 def truncation_note(found: TokenLengths) -> str:
-    """What a model does not see, in a sentence."""
+    """Sentence on how much text a model truncates."""
     return (
         f"{found.embedder} reads {found.max_tokens} tokens: {found.cut:.0%} of the text of {found.chunker} chunks is "
         f"cut off ({found.cut_chunks:.0%} of the chunks; their median is {found.quantiles[2]} tokens)."

@@ -1,4 +1,4 @@
-"""One measured system: its rankings, scores, times and sizes as tables."""
+"""Measures one system: its rankings, scores, times and sizes as tables."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemTask:
-    """What one system is measured with; `tuner` chooses a tuned mode's weights."""
+    """The inputs for measuring one system; `tuner` chooses the weights of a tuned mode."""
 
     run: str
     system: System
@@ -90,7 +90,7 @@ def make_system_task(
     conventions: Conventions,
     seed: int,
 ) -> SystemTask:
-    """What a system is measured with, made before its first query."""
+    """Collect the inputs for measuring a system, before its first query."""
     task = SystemTask(
         run=run,
         system=artifacts.with_stand_in_label(system),
@@ -129,7 +129,7 @@ def measure_system(
     status: Status = Status.DONE,
     reason: str = "",
 ) -> SystemResult:
-    """The tables of one system from its answers; workers score where there are some."""
+    """Build a system's tables from its answers; workers score if there are any."""
     run, system, artifacts = task.run, task.system, executor.artifacts
     ids = [query.id for query in task.queries.queries]
     measures = [parse(name) for name in task.measures]
@@ -160,7 +160,7 @@ def measure_system(
 def _assume_placed(
     task: SystemTask, artifacts: SharedArtifacts, ranking: StepResult, primary: Measure
 ) -> StepResult | None:
-    """A retriever's ranking as if every result outside the corpus were right; None for another system."""
+    """A retriever's ranking as if every result outside the corpus were right; None for other systems."""
     part = task.system.retriever
     if part is None:
         return None
@@ -172,7 +172,7 @@ def _assume_placed(
 def _placements(
     task: SystemTask, artifacts: SharedArtifacts, placed: StepResult | None, primary: Measure
 ) -> pa.Table:
-    """How a retriever's results were placed; empty for another system."""
+    """How a retriever's results were placed in the corpus; empty for other systems."""
     part = task.system.retriever
     if part is None or placed is None:
         return PLACEMENTS.arrow().empty_table()
@@ -185,7 +185,8 @@ def _placements(
 
 
 def partial_result(task: SystemTask, executor: QueryExecutor, reason: str) -> SystemResult:
-    """What a system measured before it failed: its first queries, or its ingestion; never a zero for the rest."""
+    """Return what a system measured before it failed: its first queries, or its ingestion; the rest is never
+    zero."""
     answers = executor.partial_answers(task.system, task.tuner)
     if answers is None:
         phases = _phases(task.run, task.system, executor.artifacts)
@@ -197,7 +198,7 @@ def partial_result(task: SystemTask, executor: QueryExecutor, reason: str) -> Sy
 
 
 def failed_result(run: str, system: System, reason: str, phases: Sequence[Row] = ()) -> SystemResult:
-    """The row of a system that failed and the phases it completed; no zero replaces an unknown value."""
+    """The row of a failed system, with the phases it completed; unknown values stay null, not zero."""
     empty = {schema.name: schema.arrow().empty_table() for schema in CELL}
     row = system_row(run, system, Status.FAILED, reason)
     return SystemResult(**{**empty, "systems": row, "timings": timings_table(phases)})
@@ -209,7 +210,7 @@ def scoring_inputs(
     ranking: StepResult,
     neighbours: Callable[[], tuple[StepResult, StepResult] | None] = lambda: None,
 ) -> ScoringInputs:
-    """What a ranking of a system's queries is scored with."""
+    """Collect what a ranking of a system's queries is scored with."""
     chunker = task.system.chunker
     return ScoringInputs(
         ranking=ranking,
@@ -225,7 +226,7 @@ def scoring_inputs(
 
 
 def _id_order(artifacts: SharedArtifacts, chunker: PluginSpec) -> IdOrder:
-    """The positions of document and chunk ids in sorted order."""
+    """Positions of document and chunk ids in sorted order."""
     from bakeoff.truth.units import IdOrder
 
     chunks = artifacts.chunking(chunker).chunks
@@ -244,13 +245,13 @@ def _places(ids: pa.ChunkedArray) -> np.ndarray:
 def _neighbours(
     system: System, answers: SystemAnswers, executor: QueryExecutor
 ) -> tuple[StepResult, StepResult] | None:
-    """What the index found and what exact search finds; None for a store that fuses its own searches, or unknown."""
+    """Results of the index and of exact search; None if unknown or if the store fuses its own searches."""
     exact = executor.reference(system) if system.has_reference else None
     return (answers.searches[0], exact.first(answers.count)) if exact is not None else None
 
 
 def _first(task: SystemTask, count: int) -> SystemTask:
-    """The task for its first queries only."""
+    """The task restricted to its first queries."""
     import pyarrow.compute as pc
 
     queries, truth = task.queries, task.truth
@@ -281,7 +282,7 @@ def _sizes(system: System, artifacts: SharedArtifacts, chunking: ChunkedCorpus) 
 
 
 def _phases(run: str, system: System, artifacts: SharedArtifacts) -> list[Row]:
-    """Seconds of each completed phase of ingestion, and of all; those of an earlier run are dated."""
+    """Seconds of each completed ingestion phase and of the whole; phases from earlier runs are dated."""
     if system.retriever is not None or (system.store is not None and system.store.existing is not None):
         return [(run, system.label, INGEST, "seconds", None, 0, ELSEWHERE)]
     made = artifacts.ingestion_timings(system)

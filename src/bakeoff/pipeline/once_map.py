@@ -17,7 +17,7 @@ Key = tuple[object, ...]
 
 @dataclass(slots=True, kw_only=True)
 class OnceSlot:
-    """One shared thing: not made yet, made in some seconds of its own, or failed for good."""
+    """One shared value: pending, made (with its own seconds), or failed for good."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     made: bool = False
@@ -27,13 +27,13 @@ class OnceSlot:
 
 
 class ExclusiveTimer(threading.local):
-    """Nested work, each piece with its own seconds; what was asked of others, or waited for, is theirs."""
+    """Times nested work exclusively: seconds spent inside, or waiting for, other timed work don't count."""
 
     def __init__(self) -> None:
         self._asked = [0.0]
 
     def of(self, work: Callable[[], T]) -> tuple[T, float]:
-        """What the work gives, and its own seconds."""
+        """Return the result of the work, and its own seconds."""
         self._asked.append(0.0)
         begin = time.perf_counter()
         try:
@@ -45,7 +45,7 @@ class ExclusiveTimer(threading.local):
 
     @contextlib.contextmanager
     def asking(self) -> Iterator[None]:
-        """Around a question to others: its seconds are not the asker's own."""
+        """Exclude the time inside this block from the caller's own seconds."""
         begin = time.perf_counter()
         try:
             yield
@@ -54,7 +54,7 @@ class ExclusiveTimer(threading.local):
 
 
 class OnceMap:
-    """Things by key; safe to ask from several threads."""
+    """Values by key; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._slots: dict[Key, OnceSlot] = {}
@@ -62,7 +62,7 @@ class OnceMap:
         self._own = ExclusiveTimer()
 
     def once(self, key: Key, make: Callable[[], T]) -> T:
-        """What `make` gives, made by the first who asks; the others wait, and share its failure too."""
+        """Return the value of a key; the first caller makes it, the others wait and share its failure too."""
         with self._own.asking():
             with self._lock:
                 slot = self._slots.setdefault(key, OnceSlot())
@@ -79,18 +79,18 @@ class OnceMap:
                 return cast(T, slot.value)
 
     def slot(self, key: Key) -> OnceSlot:
-        """What is there under a key, made or not; nothing is made for the question."""
+        """Return the slot of a key without making its value."""
         return self._slots.get(key) or OnceSlot()
 
     def find(self, key: Key, kind: type[T]) -> T | None:
-        """What was made under a key; None where nothing was."""
+        """Return the value of a key, or None if it was not made."""
         value = self.slot(key).value
         return value if isinstance(value, kind) else None
 
     def items_of(self, kind: str) -> list[tuple[Key, object]]:
-        """Everything of a kind that was made, with its key."""
+        """All values of a kind made so far, with their keys."""
         return [(key, slot.value) for key, slot in self._slots.items() if slot.made and key[0] == kind]
 
     def values_of(self, *kinds: str) -> list[object]:
-        """Everything of some kinds that was made; the kind is what a key begins with."""
+        """All values of some kinds made so far; the kind is the first element of a key."""
         return [slot.value for key, slot in self._slots.items() if slot.made and key[0] in kinds]

@@ -1,4 +1,4 @@
-"""payload: the fields that filters use → a payload for each chunk, and filters on it."""
+"""payload: the metadata fields that filters use, one payload per chunk."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 OWN = ("document", "kind", "section", "symbol")
-"""Fields every chunk has; the others are those of its document."""
+"""Fields every chunk has; all others come from its document."""
 
 Value = str | int | float
 NOTHING = (1.0, 0.0)
-"""Bounds that no number is within."""
+"""Bounds that contain no number."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkPayload:
-    """One column a field; a number that a document lacks is one below every other, which no filter reaches."""
+    """One column per field; a missing number is stored below all others, where no filter reaches it."""
 
     fields: tuple[PayloadField, ...]
     columns: Mapping[str, Sequence[Value]]
     lowest: Mapping[str, float]
 
     def rows(self, begin: int, end: int) -> list[dict[str, Value]]:
-        """The payloads of some chunks."""
+        """Return the payloads of a range of chunks."""
         names = [field.name for field in self.fields]
         parts = zip(*(self.columns[name][begin:end] for name in names), strict=True)
         return [dict(zip(names, values, strict=True)) for values in parts]
 
     def where(self, given: Where) -> Where:
-        """A filter with values of the fields' kinds, which never holds for a number that is not there."""
+        """Convert a filter's values to the fields' types; a missing number never satisfies it."""
         kinds = {field.name: field.kind for field in self.fields}
         return tuple(
             Condition(one.field, tuple(map(str, one.among)))
@@ -52,7 +52,7 @@ class ChunkPayload:
         )
 
     def matching_chunks(self, where: Where) -> np.ndarray:
-        """Which chunks satisfy a filter."""
+        """Return a mask of the chunks that satisfy a filter."""
         import numpy as np
 
         kept = np.ones(max((len(column) for column in self.columns.values()), default=0), bool)
@@ -73,7 +73,7 @@ class ChunkPayload:
 
 
 def build_payload(filters: Iterable[Where], documents: pa.Table, chunks: pa.Table) -> ChunkPayload:
-    """The fields that filters ask about, for every chunk; a field is a number where a filter has bounds for it."""
+    """Collect the fields that filters use, for every chunk; a field with bounds in any filter is numeric."""
     asked = [one for where in filters for one in where]
     ranged = {one.field for one in asked if one.least is not None or one.most is not None}
     dated = {one.field for one in asked if isinstance(one, DateCondition)}
@@ -96,10 +96,8 @@ def build_payload(filters: Iterable[Where], documents: pa.Table, chunks: pa.Tabl
 def require_filters(
     store: PluginSpec, model: PluginSpec | None, filtered: Sequence[str], *, both: bool
 ) -> None:
-    """Refuse a store that cannot filter; a filtered query is never searched without its filter.
-
-    `filtered` names the queries with a filter; `both` is whether the store fuses words and vectors.
-    """
+    """Raise if a store can't filter: a filtered query is never searched without its filter. `filtered` names
+    the queries with a filter; `both` is whether the store fuses words and vectors."""
     plugin = registry.load("stores", store.name)
     payloads: tuple[type, ...] = (SupportsKeywordsWhere,) if model is None else (SupportsPayload,)
     if model is not None and model.kind == "encoders":
@@ -108,12 +106,12 @@ def require_filters(
         how = "search by words" if model is None else "fuse" if both else "search"
         raise StoreError(
             f"{store.name} cannot {how} within a filter, and {len(filtered)} queries have one "
-            f"({', '.join(filtered[:3])}). Leave it out, or the filters."
+            f"({', '.join(filtered[:3])}). Remove the store or the filters."
         )
 
 
 def _column(name: str, documents: pa.Table, chunks: pa.Table) -> list[str]:
-    """A field of every chunk as text; '' where its document has none."""
+    """Return a field of every chunk as text; '' if its document lacks it."""
     if name in ("section", "symbol"):
         return [value or "" for value in chunks[name].to_pylist()]
     return [values[i] for values in [_of_documents(name, documents)] for i in chunks["doc"].to_pylist()]
@@ -127,7 +125,7 @@ def _of_documents(name: str, documents: pa.Table) -> list[str]:
     if not any(name in one for one in fields):
         known = [*OWN, *sorted({key for one in fields for key in one})]
         raise QueryFileError(
-            f'a filter asks for "{name}", which no document has.{did_you_mean(name, known)} '
+            f'a filter uses the field "{name}", which no document has.{did_you_mean(name, known)} '
             f"Known fields: {', '.join(known)}."
         )
     return [str(one.get(name, "")) for one in fields]
@@ -140,7 +138,7 @@ def _as_number(text: str, name: str) -> float | None:
         return float(text)
     except ValueError as exc:
         raise QueryFileError(
-            f'a filter has bounds for "{name}", and {text!r} is not a number. Filter it by its values instead.'
+            f'a filter has bounds for "{name}f", but {text!r} is not a number. Filter it by its values instead.'
         ) from exc
 
 
@@ -151,13 +149,13 @@ def _as_date(text: str, name: str) -> float | None:
         return date_seconds(text)
     except ValueError as exc:
         raise QueryFileError(
-            f'a filter has dates for "{name}", and {text!r} is not a date such as 2026-05-01. Filter it by its '
+            f'a filter has dates for "{name}f", but {text!r} is not a date such as 2026-05-01. Filter it by its '
             "values instead, or write the column's dates in ISO form."
         ) from exc
 
 
 def _fill_missing(numbers: Sequence[float | None], whole: bool) -> tuple[Sequence[Value], float]:
-    """The numbers, with one below them all where there is none, and the lowest of them."""
+    """Replace missing numbers by one below all others; returns the numbers and their minimum."""
     lowest = min((value for value in numbers if value is not None), default=0.0)
     absent = lowest - max(1.0, abs(lowest))
     filled = [absent if value is None else value for value in numbers]

@@ -1,8 +1,6 @@
-"""place: what a retriever returned → where it is in the corpus; text is looked for, never guessed.
-
-Text is looked for as it is; then without differences of blanks and case, with and without HTML markup; then by the
-runs of words it shares with a document. What no document holds is not placed.
-"""
+"""place: locates what a retriever returned in the corpus; text is searched for, never guessed. First the
+exact text; then ignoring whitespace and case, with and without HTML markup; then by word shingles shared with
+a document. Text found in no document is not placed."""
 
 from __future__ import annotations
 
@@ -24,17 +22,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RUN = 5
-"""Words of a run by which texts are compared."""
+"""Words per shingle."""
 THRESHOLD = 0.6
-"""The share of a text's runs that a document must hold, near each other, for the text to be placed there."""
+"""Share of a text's shingles a document must hold, close together, for the text to be placed there."""
 CANDIDATES = 8
-"""Documents that are looked at, those that share most runs with a text."""
+"""Number of candidate documents to examine, those sharing most shingles first."""
 KEPT_RUNS = 4_000_000
-"""Runs of an index; of a larger corpus an even share of all runs is kept."""
+"""Most shingles in an index; a larger corpus keeps an even sample."""
 KEPT_TEXTS = 256
 
 Place = Literal["given", "document", "exact", "folded", "overlap", "unlocated", "unknown id", "not placed"]
-"""How a row found its place. `unlocated`: the document is known, the characters are not."""
+"""How a row was placed. `unlocated`: the document is known, the characters are not."""
 PLACES: dict[Place, str] = {
     "given": "given",
     "document": "document",
@@ -45,9 +43,9 @@ PLACES: dict[Place, str] = {
     "unknown id": "unknown_id",
     "not placed": "not_placed",
 }
-"""The ways, each with its column."""
+"""Each method of placing, with its column."""
 OUTSIDE: tuple[Place, ...] = ("unknown id", "not placed")
-"""Rows that are nowhere in the corpus."""
+"""Methods that mean "not in the corpus"."""
 _BLOCK_TAGS = re.compile(
     r"</?(?:p|div|br|li|ul|ol|tr|td|th|table|h[1-6]|section|article|pre)\b[^<>]{0,500}>", re.I
 )
@@ -56,7 +54,7 @@ _TAGS = re.compile(r"</?[a-zA-Z!][^<>]{0,500}>")
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a row is: a document's number and characters; `several` documents hold the same text."""
+    """Position of a row: document number and characters; `several` if other documents hold the same text."""
 
     how: Place
     doc: int = -1
@@ -75,7 +73,7 @@ class Placer:
         self._folded = lru_cache(maxsize=KEPT_TEXTS)(lambda doc: FoldedText(self.text(doc)))
 
     def place(self, row: RetrievedRow) -> Placement:
-        """Where a row is in the corpus; a row with neither an id nor a text is not placed."""
+        """Locate a row in the corpus; a row with neither an id nor a text is not placed."""
         doc = self._numbers.get(row.document) if row.document is not None else None
         if doc is not None:
             return self._inside(doc, row)
@@ -88,7 +86,7 @@ class Placer:
         return found
 
     def _inside(self, doc: int, row: RetrievedRow) -> Placement:
-        """The characters of a row whose document is known."""
+        """Locate a row inside its known document."""
         length = len(self.text(doc))
         if row.start is not None and row.end is not None:
             inside = 0 <= row.start < row.end <= length
@@ -105,7 +103,7 @@ class Placer:
         return None
 
     def _anywhere(self, text: str) -> Placement:
-        """The first document that holds a text; of documents that only share runs with it, the one with most."""
+        """Return the first document that holds a text, else the one that shares most shingles."""
         candidates = sorted(self._candidates(text))
         for how in (self._exact, self._fold):
             found = [place for doc in candidates if (place := how(doc, text)) is not None]
@@ -137,12 +135,12 @@ class Placer:
         return span.share if span else 0.0
 
     def _candidates(self, text: str) -> list[int]:
-        """The documents that may hold a text: by shared runs, or all that have its first words where it is short."""
+        """Documents that may hold a text: by shared shingles or, for a short text, by its first words."""
         runs = self._runs.documents(without_markup(text))
         return runs if runs else list(self._scan(text))
 
     def _scan(self, text: str) -> Iterator[int]:
-        """Documents that hold a short text, blanks and case aside; every document is read."""
+        """Yield documents that hold a short text, ignoring whitespace and case; reads every document."""
         import pyarrow.compute as pc
 
         words = fold(without_markup(text)).split()
@@ -159,7 +157,7 @@ class Placer:
 
 @dataclass(frozen=True, slots=True)
 class RunIndex:
-    """Which documents hold which runs of words: hashes in order, and the document of each; `keep` of 2^16 are kept."""
+    """Inverted index from shingle hashes to documents; keeps `keep` of every 2^16 hashes."""
 
     hashes: np.ndarray
     docs: np.ndarray
@@ -167,7 +165,7 @@ class RunIndex:
 
     @staticmethod
     def build(texts: pa.ChunkedArray) -> RunIndex:
-        """The index of all documents."""
+        """Index all documents."""
         import numpy as np
 
         keep = max(1, min(1 << 16, (1 << 16) * KEPT_RUNS * 6 // max(texts.nbytes, 1)))
@@ -182,7 +180,7 @@ class RunIndex:
         return RunIndex(hashes[order], docs[order], keep)
 
     def documents(self, text: str) -> list[int]:
-        """The documents that share most runs with a text, those with more first; none where nothing is shared."""
+        """Documents that share shingles with a text, most shared first."""
         import numpy as np
         import pyarrow as pa
 
@@ -201,7 +199,8 @@ class RunIndex:
 
 @dataclass(frozen=True, slots=True)
 class NearSpan:
-    """The characters where a document shares most runs with a text, and the share of the text's runs there."""
+    """The characters where a document shares most shingles with a text, and the share of the text's shingles
+    there."""
 
     start: int
     end: int
@@ -209,7 +208,7 @@ class NearSpan:
 
 
 class FoldedText:
-    """A text without differences of blanks and case, and where each of its words is in the text."""
+    """A text in lower case with single spaces, and the position of each word in the original."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -222,18 +221,18 @@ class FoldedText:
             self._begins.append(self._begins[-1] + len(word) + 1)
 
     def find(self, wanted: str) -> tuple[int, int] | None:
-        """The characters of the text that hold a folded text."""
+        """Return the characters of the original that hold a folded text."""
         at = self._joined.find(wanted)
         return (self._place(at), self._place(at + len(wanted) - 1) + 1) if at >= 0 else None
 
     def _place(self, at: int) -> int:
-        """The character of the text at a place of the folded text; a letter that folds to two has one place."""
+        """Original position of a folded character; a letter that folds to two has one position."""
         word = bisect.bisect_right(self._begins, at) - 1
         start, end = self._words[word]
         return min(start + at - self._begins[word], end - 1)
 
     def near(self, text: str) -> NearSpan | None:
-        """Where the document shares most runs of words with a text, within about the length of that text."""
+        """Where the document shares most shingles with a text, within about that text's length."""
         words = [text[start:end].lower() for start, end in word_spans(text)]
         size = min(RUN, len(words))
         if not size:
@@ -253,7 +252,7 @@ class FoldedText:
         return self._densest(met, len(words), len(wanted), size)
 
     def _densest(self, met: list[tuple[int, int]], length: int, runs: int, size: int) -> NearSpan:
-        """The window of one and a half lengths of the text in which most of its runs are."""
+        """The window, one and a half times the text's length, that holds most of its shingles."""
         best, first, distinct = (0, 0, 0), 0, 0
         seen: Counter[int] = Counter()
         for last, (place, run) in enumerate(met):
@@ -275,12 +274,12 @@ class FoldedText:
 
 
 def fold(text: str) -> str:
-    """A text in lower case with one blank between words."""
+    """Lower-case a text and collapse whitespace."""
     return " ".join(text.lower().split())
 
 
 def without_markup(text: str) -> str:
-    """A text without HTML tags and entities; the same text where it has none."""
+    """Remove HTML tags and decode entities."""
     if "<" not in text and "&" not in text:
         return text
     return html.unescape(_TAGS.sub("", _BLOCK_TAGS.sub(" ", text)))

@@ -44,20 +44,21 @@ _ALONE = {
 """The mode that makes one search and no other."""
 
 WeightChooser = Callable[[tuple[StepResult, ...]], "np.ndarray"]
-"""Chooses the dense share of each query's fusion from the results of the searches."""
+"""Chooses the dense share of each query's fusion from the search results."""
 RunStep = Callable[[str, Callable[[], TimedStep]], StepResult]
-"""Gives the result of a system's step by the step's name; the second argument makes the step."""
+"""Returns the result of a system's step by name; the second argument creates the step."""
 
 
 class QueryExecutor:
-    """Answers the queries with the systems built from shared artifacts, one system at a time."""
+    """Answers queries with the systems built from shared artifacts, one system at a time."""
 
     def __init__(self, artifacts: SharedArtifacts) -> None:
         self.artifacts = artifacts
         self._steps = OnceMap()
 
     def answers(self, system: System, rounds: int, weigh: WeightChooser | None = None) -> SystemAnswers:
-        """A system's rankings of all queries with the times of this many rounds; missing rounds are run now."""
+        """Return a system's rankings of all queries with the times of `rounds` rounds, running the missing
+        ones."""
         for part in system.models:
             self.artifacts.query_vectors(part, system.chunker)
         searches = tuple(step.results_after(rounds) for step in self._searches(system))
@@ -69,7 +70,8 @@ class QueryExecutor:
         return self._fuse_and_rerank(system, searches, run_step, weigh)
 
     def partial_answers(self, system: System, weigh: WeightChooser | None = None) -> SystemAnswers | None:
-        """What a system had answered when it failed: its first queries, or all in fewer rounds; None if nothing."""
+        """What a system answered before it failed: its first queries, or all in fewer rounds; None if
+        nothing."""
         steps = [self._steps.find(key, TimedStep) for key in self._search_keys(system)]
         searches = [step.partial() for step in steps if step is not None]
         count = min((len(search.hits) for search in searches), default=0)
@@ -91,7 +93,7 @@ class QueryExecutor:
         run_step: RunStep,
         weigh: WeightChooser | None,
     ) -> SystemAnswers:
-        """The steps after the searches, for the queries that all searches answered."""
+        """Run the steps after the searches, for the queries that all searches answered."""
         pipeline, artifacts = self.pipeline(system), self.artifacts
         ranking, fused, reranks = searches[0], None, list[StepResult]()
         if pipeline.fuse is not None:
@@ -111,7 +113,7 @@ class QueryExecutor:
         )
 
     def _embedded(self, system: System) -> QueryVectors | None:
-        """The queries as a system's first model gives them, with the times of all its models."""
+        """The query vectors of a system's first model, with the times of all its models."""
         made = [self.artifacts.query_vectors(part, system.chunker) for part in system.models]
         if not made:
             return None
@@ -119,7 +121,7 @@ class QueryExecutor:
         return replace(first, milliseconds=sum((one.milliseconds for one in others), first.milliseconds))
 
     def pipeline(self, system: System, depth: int | None = None) -> QueryPipeline:
-        """The steps of one query through a system; `depth` replaces the experiment's."""
+        """The steps of one query through a system; `depth` overrides the experiment's."""
         artifacts = self.artifacts
         rerankers = [(artifacts.reranker(one.part), one.depth) for one in system.rerank]
         passages = artifacts.passages(system.chunker) if rerankers else []
@@ -127,17 +129,15 @@ class QueryExecutor:
         return build_query_pipeline(system, engines, rerankers, passages, depth or artifacts.depth)
 
     def reference(self, system: System) -> StepResult | None:
-        """Exact search with a system's vectors: what its index would find if it missed nothing; None if unknown.
-
-        The vectors are float32, and the full ones where candidates are rescored.
-        """
+        """Exact search with a system's vectors: what its index would find if it missed nothing; None if
+        unknown. Uses float32 vectors, full-length ones if candidates are rescored."""
         if system.store is None or system.store.existing is None:
             return self._own_reference(system)
         found = self._collection_reference(system)
         return found if isinstance(found, StepResult) else None
 
     def unknown_reference(self, system: System) -> str:
-        """Why nothing is known about what the index of a collection misses; '' where it is known."""
+        """Why the misses of a collection's index are unknown; '' if they are known."""
         if "dense" not in system.legs or system.store is None or system.store.existing is None:
             return ""
         found = self._collection_reference(system)
@@ -158,7 +158,8 @@ class QueryExecutor:
         return self._searches(alone)[0].results_after(1)
 
     def _collection_reference(self, system: System) -> StepResult | str:
-        """Exact search in the vectors that a collection returns, else in those given with the chunks, else why not."""
+        """Exact search in the vectors a collection returns, else in those supplied with the chunks, else the
+        reason why not."""
         import numpy as np
 
         artifacts, depth = self.artifacts, system.depth or self.artifacts.depth
@@ -179,7 +180,8 @@ class QueryExecutor:
         return self._steps.once(("collection reference", *parts), make)
 
     def latency_check(self, system: System) -> LatencyCheck:
-        """A few of a system's queries in the loop of `bakeoff load`; systems with the same searches share it."""
+        """Send a few of a system's queries through the loop of `bakeoff load`; systems with the same searches
+        share it."""
 
         def make() -> LatencyCheck:
             results = [step.results_after(1) for step in self._searches(system)]
@@ -191,7 +193,7 @@ class QueryExecutor:
         return self._steps.once(("latency check", *self._search_keys(system)), make)
 
     def _searches(self, system: System) -> list[TimedStep]:
-        """The timed searches of a system, shared with the systems that make the same ones."""
+        """The timed searches of a system, shared with systems that make the same ones."""
         searches = self.pipeline(replace(system, rerank=())).searches
 
         def make(search: Search) -> TimedStep:
@@ -203,7 +205,7 @@ class QueryExecutor:
         return [self._steps.once(key, partial(make, search)) for key, search in keyed]
 
     def _search_keys(self, system: System) -> list[Key]:
-        """Everything that shapes each search of a system."""
+        """Keys with everything that shapes each search of a system."""
         depth = system.depth or self.artifacts.depth
         keys: list[Key] = []
         parts = [
@@ -220,7 +222,7 @@ class QueryExecutor:
         return keys
 
     def requests(self, system: System) -> list[SearchRequest]:
-        """The queries as a system's searches take them."""
+        """The queries in the form a system's searches take."""
         texts, artifacts = self.artifacts.texts, self.artifacts
         vectors, second = (
             artifacts.query_vectors(part, system.chunker).matrix if part else [None] * len(texts)
@@ -230,7 +232,7 @@ class QueryExecutor:
         return [SearchRequest(*one) for one in zip(*parts, strict=True)]
 
     def warm_up_requests(self, system: System) -> list[SearchRequest]:
-        """Requests that are not queries; repeated where the corpus is too small for enough different ones."""
+        """Requests that are not queries, repeated if the corpus is too small for enough different ones."""
         import numpy as np
 
         texts = self.artifacts.warm_up() or [""]
@@ -247,7 +249,7 @@ class QueryExecutor:
 
 
 def _weights(searches: tuple[StepResult, ...], weigh: WeightChooser | None) -> list[float | None]:
-    """The dense share of each query's fusion; None where the mode's own share is used."""
+    """The dense share of each query's fusion; None to use the mode's own."""
     if weigh is None:
         return [None] * min(len(search.hits) for search in searches)
     weights: list[float | None] = weigh(searches).tolist()

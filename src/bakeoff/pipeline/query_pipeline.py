@@ -1,4 +1,4 @@
-"""One query through a system: search, fuse, rerank; and the clock around each of these steps."""
+"""Runs one query through a system (search, fuse, rerank) and times each step."""
 
 from __future__ import annotations
 
@@ -24,33 +24,31 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class SupportsOwnFilters(Protocol):
-    """What is searched within filters as queries have them: a collection with payload fields of its own."""
+    """A collection with its own payload fields, searched with the filters as written in the queries."""
 
     def search_asked(self, vector: np.ndarray, k: int, query: BaseModel, asked: Where) -> Hits:
-        """The k nearest rows within a filter."""
+        """Return the k nearest rows within a filter."""
         ...
 
 
 EXACT = "exact"
 """The store that compares every row."""
 REFERENCES = {"dense": EXACT, "tokens": EXACT, "sparse": "postings"}
-"""The store whose search misses nothing, by kind of search."""
+"""The exhaustive store for each kind of search."""
 WARM_UP_SEARCHES = 10
-"""Searches before each round that are not timed."""
+"""Untimed searches before each round."""
 WARM_UP_RERANKS = 3
-"""Calls of a reranker before each round that are not timed: models load lazily at the first one (F32)."""
+"""Untimed reranker calls before each round: models load lazily at the first one (F32)."""
 
 
 RequestVector: TypeAlias = "np.ndarray | SparseVector"
-"""A query as a model gives it: a vector, tokens × dims, or weights of terms."""
+"""A query vector: one vector, tokens × dims, or term weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """One query as a search takes it: its filter in the terms of our payloads, and `asked`, as the query has it.
-
-    `second` is the vector of the second search, where a fusion has two models.
-    """
+    """One query in the form a search takes: its filter on our payloads, and `asked`, the filter as written.
+    `second` is the vector for the second search of a two-model fusion."""
 
     text: str = ""
     vector: RequestVector | None = None
@@ -75,7 +73,7 @@ class QueryPipeline:
     depth: int
 
     def answer(self, request: SearchRequest, weight: float | None = None) -> Answer:
-        """The answer to one query, all steps in one call."""
+        """Answer one query, running all steps."""
         found = [search(request) for search in self.searches]
         dense, *others = cast(list[Hits], found)
         hits: Answer = self.fuse(dense, others[0], weight) if self.fuse else dense
@@ -93,7 +91,7 @@ def build_query_pipeline(
     passages: Sequence[str],
     depth: int,
 ) -> QueryPipeline:
-    """The steps of a system over what answers its searches, and loaded rerankers, each with its depth."""
+    """Build a system's steps from its search engines and loaded rerankers, each with its depth."""
     k, params = system.depth or depth, system.mode.params
     return QueryPipeline(
         tuple(
@@ -107,11 +105,9 @@ def build_query_pipeline(
 
 
 def build_search(kind: str, store: object, k: int, arguments: BaseModel | None) -> Search:
-    """A search for the k best rows: `dense`, `sparse`, `tokens`, `keywords`, `native` (the store's own hybrid) or a
-    `retriever`'s own.
-
-    All but keywords and a retriever's are for requests with a vector; nothing checks that while the clock runs.
-    """
+    """Build a search for the k best rows: `dense`, `sparse`, `tokens`, `keywords`, `native` (the store's own
+    hybrid) or `retriever`. All but keywords and retriever need requests with a vector; nothing checks that
+    while the clock runs."""
     if kind == "retriever":
         return _build_retriever_search(store, k)
     engine, settings = cast(CompleteStore, store), cast("BaseModel", arguments)
@@ -154,13 +150,13 @@ def leg_settings(system: System) -> list[BaseModel | None]:
 
 
 def _build_existing_search(store: SupportsOwnFilters, k: int, settings: BaseModel) -> Search:
-    """The search of a collection that others filled, whose payload fields are its own."""
+    """The search of an existing collection, which has its own payload fields."""
     search = store.search_asked
     return lambda request: search(request.vector, k, settings, request.asked)  # type: ignore[arg-type]
 
 
 def _build_retriever_search(retriever: object, k: int) -> Search:
-    """The search of a retriever, which finds the query by its text or by its id."""
+    """The search of a retriever, which receives the query's text or its id."""
     if isinstance(retriever, SupportsQueryIds):
         by_id = retriever.search_id
         return lambda request: by_id(request.id, k)
@@ -179,14 +175,15 @@ def _rerank(reranker: Reranker, passages: Sequence[str], depth: int, query: str,
 def rerank_rows(
     reranker: Reranker, query: str, hits: Hits, passages: Sequence[str], depth: int = RERANK_DEPTH
 ) -> Hits:
-    """The first `depth` rows by the reranker's score, then the rest in their old order with lower scores."""
+    """Sort the first `depth` rows by the reranker's score; the rest follow in their old order with lower
+    scores."""
     import numpy as np
 
     head, tail = hits.ids[:depth], hits.ids[depth:]
     scores = np.asarray(reranker.rerank(query, [passages[i] for i in head.tolist()]), np.float64)
     if scores.shape != head.shape or not np.isfinite(scores).all():
         raise RerankerError(
-            f"{len(head)} passages gave scores of shape {scores.shape}, or one that is not finite."
+            f"{len(head)} passages got scores of shape {scores.shape}, or a score that is not finite."
         )
     order = np.lexsort((head, -scores))
     floor = float(scores.min()) if len(scores) else 0.0
@@ -196,20 +193,20 @@ def rerank_rows(
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """One step's rankings of all queries, and its milliseconds (rounds × queries), NaN where it is `untimed`."""
+    """One step's rankings of all queries, and its milliseconds (rounds × queries), NaN if `untimed`."""
 
     hits: tuple[Hits, ...]
     milliseconds: np.ndarray
     untimed: str = ""
 
     def first(self, count: int) -> StepResult:
-        """The same for the first queries only."""
+        """Keep the first queries only."""
         if count >= len(self.hits):
             return self
         return StepResult(self.hits[:count], self.milliseconds[:, :count], self.untimed)
 
     def truncate(self, depth: int) -> StepResult:
-        """The same with at most `depth` rows per query."""
+        """Keep at most `depth` rows per query."""
         if all(len(hits.ids) <= depth for hits in self.hits):
             return self
         shorter = tuple(Hits(hits.ids[:depth], hits.scores[:depth]) for hits in self.hits)
@@ -218,7 +215,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class SystemAnswers:
-    """A system's rankings and what each step took; a step that the system does not have is None or missing."""
+    """A system's rankings and the times of each step; None or missing for steps the system lacks."""
 
     ranking: StepResult
     embed: QueryVectors | None
@@ -233,7 +230,7 @@ class SystemAnswers:
 
 
 def _check_answer(answer: Answer) -> Hits:
-    """A store's answer as it is, if it is a ranking."""
+    """Return a store's answer if it is a valid ranking."""
     assert isinstance(answer, Hits)
     check_hits(answer)
     return answer
@@ -241,11 +238,9 @@ def _check_answer(answer: Answer) -> Hits:
 
 @dataclass(frozen=True, slots=True)
 class AnswerReader:
-    """What happens to answers around the clock: a pause before a search, and after it the ranking of its rows.
-
-    `try_out` reads a warm-up's answer, so that one of another shape is noticed before the first query. `untimed` is
-    the reason why the times mean nothing.
-    """
+    """Handles answers outside the timed section: a pause before a search, and ranking its rows afterwards.
+    `try_out` reads a warm-up answer, so that a wrong format is noticed before the first query. `untimed` is
+    the reason why the times are meaningless."""
 
     rank: Callable[[Answer], Hits] = _check_answer
     try_out: Callable[[Answer], object] = lambda _answer: None
@@ -254,11 +249,12 @@ class AnswerReader:
 
 
 RANKED = AnswerReader()
-"""Answers that are rankings already."""
+"""Reads answers that are already rankings."""
 
 
 class TimedStep:
-    """Calls one step of a system for every query, once per round, and times each call; a fault loses nothing."""
+    """Runs one step of a system for every query, once per round, and times each call; a fault keeps finished
+    work."""
 
     def __init__(
         self,
@@ -276,7 +272,8 @@ class TimedStep:
         self._result: StepResult | None = None
 
     def results_after(self, rounds: int) -> StepResult:
-        """The answers of the first round with the times of all rounds so far; every caller gets the same error."""
+        """Return the first round's answers with the times of all rounds so far; every caller gets the same
+        error."""
         if self._error is not None:
             raise self._error
         try:
@@ -299,7 +296,7 @@ class TimedStep:
         return sum(len(row) == self._count for row in self._nanoseconds)
 
     def _time_round(self) -> None:
-        """One round over the queries; a round that was interrupted continues with its next query."""
+        """Run one round over the queries; an interrupted round continues with its next query."""
         if not self._nanoseconds or len(self._nanoseconds[-1]) == self._count:
             self._nanoseconds.append([])
         self._warm_up()
@@ -316,7 +313,7 @@ class TimedStep:
         self._rank_answers()
 
     def _rank_answers(self) -> None:
-        """The rankings of what was served; an answer is read once, so its fault is kept."""
+        """Rank what was served; each answer is read once, so its fault is kept."""
         if self._malformed is not None:
             raise self._malformed
         for answer in self._served[len(self._answers) :]:
@@ -343,7 +340,7 @@ def time_search(
     warm_up_requests: Sequence[SearchRequest],
     reader: AnswerReader = RANKED,
 ) -> TimedStep:
-    """A search for every query, after a warm-up with requests that are not queries."""
+    """Time a search for every query, after a warm-up with requests that are not queries."""
 
     def warm_up() -> None:
         for request in warm_up_requests[:WARM_UP_SEARCHES]:
@@ -355,7 +352,7 @@ def time_search(
 
 
 def time_fusion(fuse: Fuse, searches: Sequence[StepResult], weights: Sequence[float | None]) -> TimedStep:
-    """The fusion of two searches for every query that both answered."""
+    """Time the fusion of two searches for every query that both answered."""
     dense, keywords = searches
     return TimedStep(lambda i: fuse(dense.hits[i], keywords.hits[i], weights[i]), len(weights))
 
@@ -363,7 +360,7 @@ def time_fusion(fuse: Fuse, searches: Sequence[StepResult], weights: Sequence[fl
 def time_rerank(
     rerank: Rerank, texts: Sequence[str], warm_up_texts: Sequence[str], before: StepResult
 ) -> TimedStep:
-    """A reranking of every query's ranking so far, after a warm-up with other texts."""
+    """Time the reranking of every query's ranking, after a warm-up with other texts."""
 
     def warm_up() -> None:
         for text, hits in zip(warm_up_texts[:WARM_UP_RERANKS], before.hits, strict=False):
@@ -373,12 +370,12 @@ def time_rerank(
 
 
 def check_hits(hits: Hits) -> None:
-    """Refuse an answer that has a row twice, a score that is not finite, or is not in the order of its scores."""
+    """Raise if an answer repeats a row, has a score that is not finite, or is not sorted by score."""
     import numpy as np
 
     if len(np.unique(hits.ids)) != len(hits.ids):
         raise StoreError("the store returned a row twice in one answer.")
     if not np.isfinite(hits.scores).all():
-        raise StoreError("the store returned a score that is not finite.")
+        raise StoreError("the store returned a score that is not a finite number.")
     if len(hits.scores) > 1 and bool((np.diff(hits.scores) > 1e-6).any()):
-        raise StoreError("the store's answer is not in the order of its scores.")
+        raise StoreError("the store's answer is not sorted by score.")

@@ -38,7 +38,7 @@ READ = Schema("read", (*DOCUMENTS.columns, ("skipped", "string"), ("has_text", "
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The first `size` items of one seeded order: samples of one seed are nested."""
+    """The first `size` items of one seeded order, so that samples with the same seed are nested."""
 
     size: int
     seed: int
@@ -48,17 +48,15 @@ class Sample:
         return [items[i] for i in self.positions(len(items))]
 
     def positions(self, count: int) -> list[int]:
-        """Which of a number of things are chosen, in order."""
+        """Return the chosen positions out of `count`, in order."""
         order = random.Random(self.seed).sample(range(count), count)
         return sorted(order[: self.size])
 
 
 @dataclass(frozen=True, slots=True)
 class ReadCorpus:
-    """The documents, what was left out and why, and the name of it all; `fresh` items were read now, others before.
-
-    `earlier` is the time of reading all of them, where earlier runs read some.
-    """
+    """The documents, those skipped and why, and their fingerprint; `fresh` items were read in this run, the
+    rest came from the cache. `earlier` is the time of reading all of them if earlier runs did a part."""
 
     documents: pa.Table
     skipped: tuple[Skipped, ...]
@@ -68,20 +66,20 @@ class ReadCorpus:
     reused: int
     earlier: WorkTime | None = None
     readings: Mapping[str, ReadCorpus] = field(default_factory=dict)
-    """The same documents as each of several readings has them, by its label."""
+    """The same documents under each of several readings, by label."""
     language: str = ""
-    """A name of `LANGUAGES`, or '' where none was given or detected."""
+    """A name in `LANGUAGES`, or '' if none was set or detected."""
     language_given: bool = False
 
     @property
     def language_text(self) -> str:
-        """The language as it is printed, and whether it was detected; '' where it is not known."""
+        """The language as printed, and whether it was detected; '' if unknown."""
         if not self.language:
             return ""
         return LANGUAGES[self.language].title + ("" if self.language_given else " (detected)")
 
     def read_for(self, chunker: PluginSpec) -> ReadCorpus:
-        """The documents as the reading has them that a chunker cuts."""
+        """The documents as read for a chunker."""
         return self.readings.get(chunker.reading.label, self) if chunker.reading else self
 
 
@@ -93,10 +91,8 @@ def read_documents(
     *,
     reading: Reading = USUAL_READING,
 ) -> ReadCorpus:
-    """Every document of a source, or a sample; one that was read before, unchanged, is taken from the cache.
-
-    `reading` names the readers of some kinds of files; the others have their usual ones.
-    """
+    """Read every document of a source, or a sample, reusing cached ones that have not changed. `reading`
+    names readers for some kinds of files; the others use the defaults."""
     if isinstance(source, RowSource):
         return _read_table(part, source, context, sample)
     begin = time.perf_counter()
@@ -135,14 +131,14 @@ def read_documents(
         *_parameters(part),
         *reading.identity(),
     )
-    seconds = time.perf_counter() - begin  # listing is a part of reading
+    seconds = time.perf_counter() - begin  # listing is part of reading
     return _timed_corpus(context, table, skipped, name, replace(filled, seconds=seconds))
 
 
 def _timed_corpus(
     context: StageContext, table: pa.Table, skipped: Sequence[Skipped], name: str, filled: FillTime
 ) -> ReadCorpus:
-    """The documents, with what reading took now and what it took when all of them were read."""
+    """The documents, with the reading time of this run and the time of reading all of them."""
     return ReadCorpus(
         documents=table,
         skipped=tuple(skipped),
@@ -155,7 +151,7 @@ def _timed_corpus(
 
 
 def count_documents(source: Source | RowSource) -> int:
-    """How many documents a source has; not all of them may be readable."""
+    """Number of documents in a source; some may turn out to be unreadable."""
     if not isinstance(source, RowSource):
         return sum(isinstance(item, SourceItem) for item in source.items())
     rows = source.count_rows()
@@ -165,7 +161,7 @@ def count_documents(source: Source | RowSource) -> int:
 def _read_table(
     part: PluginSpec, source: RowSource, context: StageContext, sample: Sample | None
 ) -> ReadCorpus:
-    """The documents of a source of rows."""
+    """Read the documents of a source of rows."""
     begin = time.perf_counter()
     settings = fingerprint(part.name, *_parameters(part))
     with stage_progress(context, "read", "", source.count_rows() or 0, "rows") as report:
@@ -178,7 +174,7 @@ def _read_table(
             f"{count(table.num_rows, 'document')}, {table.nbytes / 1e6:.1f} MB{_skipped_text(skipped)}"
         )
     if table.num_rows == 0:
-        why = describe_skipped(summarise_skipped(skipped)) if skipped else "It has no row."
+        why = describe_skipped(summarise_skipped(skipped)) if skipped else "It has no rows."
         raise CorpusError(f"no document was found by the source {part.name}. {why}")
     name = fingerprint("documents", content_fingerprint(table), settings)
     seconds, made = time.perf_counter() - begin, table.num_rows if fresh else 0
@@ -187,18 +183,18 @@ def _read_table(
 
 
 def _parameters(part: PluginSpec, without: Container[str] = ()) -> list[object]:
-    """The source's version and parameters; where a folder lies does not matter."""
+    """The source's version and parameters; the location of a folder does not matter."""
     plain = {k for k, v in part.params if not isinstance(v, Path) and k not in without}
     return [part.identity()[2], part.params.model_dump(mode="json", include=plain)]
 
 
 def _shaping(part: PluginSpec, source: Source) -> list[object]:
-    """The parameters that may shape what is read of an item; those that only choose items do not."""
+    """Parameters that may change how an item is read, without those that only choose items."""
     return _parameters(part, getattr(source, "selects_by", ()))
 
 
 def _first_only(advance: Callable[[int], None]) -> Callable[[int], None]:
-    """Reports what the cache had; every file that is read now reports itself."""
+    """Report only the items from the cache; each file read now reports itself."""
     calls = itertools.count()
     return lambda count: advance(count) if next(calls) == 0 else None
 
@@ -219,7 +215,7 @@ def _row(item: SourceItem, found: Document | Skipped) -> dict[str, str | bool]:
         return blank | {"id": item.id, "skipped": found.reason, "has_text": found.has_text}
     return {
         "id": found.id,
-        # what was read, not the bytes: chunks are cached by it, and one file has other text in another encoding
+        # hash the text, not the bytes: chunks are cached by it, and another encoding gives other text
         "version": fingerprint(found.text, found.title),
         "kind": found.kind,
         "title": found.title,

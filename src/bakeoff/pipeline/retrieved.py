@@ -1,7 +1,5 @@
-"""A retriever's answers → rankings of passages, which are its chunks: each distinct place of the corpus once.
-
-A row that is nowhere in the corpus keeps its rank as a passage of a document outside it, so that it counts as wrong.
-"""
+"""Turns a retriever's answers into rankings of passages; each distinct place in the corpus is one chunk. A
+row found nowhere in the corpus keeps its rank as a passage outside it, and counts as wrong."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class AnswerPlaces:
-    """What became of one answer: rows by how they were placed, and those dropped as repeated or beyond k."""
+    """How one answer was placed: rows by method, and rows dropped as repeated or beyond k."""
 
     places: Counter[Place]
     ambiguous: int = 0
@@ -55,7 +53,8 @@ class _Passage:
 
 @dataclass(slots=True)
 class RetrievedPassages:
-    """The distinct passages that one retriever returned, numbered as they came, and how each answer was placed."""
+    """The distinct passages one retriever returned, numbered in order of appearance, and how each answer was
+    placed."""
 
     name: str
     documents: pa.Table
@@ -69,7 +68,7 @@ class RetrievedPassages:
     _chunking: ChunkedCorpus | None = None
 
     def rank(self, answer: Iterable[RetrievedRow], k: int) -> Hits:
-        """An answer as a ranking of passages, in its own order; a passage that comes twice counts once."""
+        """Rank an answer's passages in its own order; a repeated passage counts once."""
         import numpy as np
 
         rows = list(answer)
@@ -87,24 +86,24 @@ class RetrievedPassages:
         return Hits(np.fromiter(ids, np.int64, len(ids)), np.fromiter(ids.values(), np.float64, len(ids)))
 
     def add(self, doc: int, span: tuple[int, int] | None) -> int:
-        """The number of a passage that is there to be compared with, a whole document where no span is given."""
+        """Number of a passage added for comparison; the whole document if no span is given."""
         start, end = span or (0, len(self.placer.text(doc)))
         return self._keep(_Passage(doc, start, end, self.placer.text(doc)[start:end]))
 
     def ranges(self, ids: np.ndarray) -> Ranges:
-        """Where passages are."""
+        """Positions of passages."""
         chosen = [self._passages[number] for number in ids.tolist()]
         return ranges(*([getattr(one, name) for one in chosen] for name in ("doc", "start", "end")))
 
     def outside(self, ids: np.ndarray) -> np.ndarray:
-        """Which passages of a ranking are nowhere in the corpus."""
+        """Mask of passages in a ranking that are not in the corpus."""
         import numpy as np
 
         docs = [self._passages[number].doc for number in ids.tolist()]
         return np.array(docs, np.int64) >= self.documents.num_rows
 
     def chunking(self) -> ChunkedCorpus:
-        """The passages so far as chunks; a corpus is never cut into these alone, so it is not whole."""
+        """The passages so far as chunks; they never cover the whole corpus."""
         if self._chunking is None or self._chunking.chunks.num_rows != len(self._passages):
             table = self._table()
             name = fingerprint("retrieved", self.name, table["id"].to_pylist())
@@ -114,19 +113,19 @@ class RetrievedPassages:
         return self._chunking
 
     def require_placed(self) -> None:
-        """Refuse answers of which not one row is in the corpus: the ids or texts are those of something else."""
+        """Raise if not one row is in the corpus: its ids or texts belong to something else."""
         every = sum(sum(one.places.values()) for one in self.answers)
         lost = sum(one.places[how] for one in self.answers for how in OUTSIDE)
         if every and lost == every:
             known = ", ".join(repr(one) for one in self.documents["id"][:EXAMPLES].to_pylist())
             some = ", ".join(_shorten(row) for row in self.lost[:EXAMPLES])
             raise RetrieverError(
-                f"none of its {every:,} results is in the corpus, for example {some}. Documents of the corpus are "
-                f"called {known}. Map `id` to such a name, or `text` to the passage."
+                f"none of its {every:,} results is in the corpus, for example {some}. Ids in the corpus "
+                f"look like {known}. Map `id` to such ids, or `text` to the passage."
             )
 
     def _number(self, row: RetrievedRow) -> tuple[int, Placement]:
-        """The number of a row's passage; a row that came before is not placed again."""
+        """Number of a row's passage; a row seen before is not placed again."""
         key = row._replace(score=None)
         if key not in self._known:
             placement = self.placer.place(row)
@@ -162,7 +161,7 @@ class RetrievedPassages:
 
 
 class _PlaceInDocument:
-    """Lines and sections of passages."""
+    """Finds the lines and sections of passages."""
 
     def __init__(self, documents: pa.Table, placer: Placer) -> None:
         self._kinds, self._placer = documents["kind"], placer
@@ -170,7 +169,7 @@ class _PlaceInDocument:
         self._sections = lru_cache(maxsize=KEPT_TEXTS)(self._labels)
 
     def of(self, one: _Passage) -> tuple[int, int, int, int, int, str, str, str, str]:
-        """The columns of a chunk after its id."""
+        """Return the columns of a chunk after its id."""
         if one.name:
             return one.doc, one.start, one.end, 1, 1 + one.text.count("\n"), "", "", "", one.text
         breaks = self._lines(one.doc)
@@ -190,7 +189,7 @@ class _PlaceInDocument:
 
 
 def _masked(text: str | None) -> str | None:
-    """What is stored of a row that is not in the corpus: a server may answer with the key it was sent."""
+    """Mask secrets in a row outside the corpus before storing it: a server may echo the key it was sent."""
     return text and redact(text)
 
 
@@ -200,7 +199,7 @@ def _chunk_id(one: _Passage, ids: pa.ChunkedArray) -> str:
 
 
 def answer_scores(rows: list[RetrievedRow]) -> list[float]:
-    """The scores of an answer; where it gives none, falling numbers in its order."""
+    """Return the scores of an answer; descending numbers if it has none."""
     given = [row.score for row in rows]
     if all(score is None for score in given):
         return [-float(rank) for rank in range(1, len(rows) + 1)]

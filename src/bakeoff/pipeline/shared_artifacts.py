@@ -1,4 +1,4 @@
-"""What systems share: each chunking, model, set of vectors and index is made once, by whoever asks first."""
+"""What systems share: each chunking, model, set of vectors and index is made once, on first use."""
 
 from __future__ import annotations
 
@@ -51,14 +51,12 @@ if TYPE_CHECKING:
 WARM_UP_TEXTS = 10
 WARM_UP_CHARACTERS = 80
 STAND_IN = " (stand-in)"
-"""Follows the label of a system whose model replaces a real one."""
+"""Appended to the label of a system whose model replaces a real one."""
 
 
 class SharedArtifacts:
-    """Makes and keeps what systems share; safe to use from several threads.
-
-    `repeats` is how often the embedding of a query is timed.
-    """
+    """Makes and keeps what systems share; thread-safe. `repeats` is how often the embedding of a query is
+    timed."""
 
     def __init__(
         self,
@@ -82,7 +80,7 @@ class SharedArtifacts:
         self.retrievers = SharedRetrievers(corpus, self._filtered, self._shared)
 
     def chunking(self, part: PluginSpec) -> ChunkedCorpus:
-        """The chunks of a chunker, or the passages that a retriever has returned so far."""
+        """Return the chunks of a chunker, or the passages a retriever has returned so far."""
         if part.kind == RETRIEVERS:
             return self.retrievers.passages(part).chunking()
         return self._shared.once(
@@ -90,15 +88,15 @@ class SharedArtifacts:
         )
 
     def tokens(self, part: PluginSpec) -> np.ndarray:
-        """Tokens of each chunk of a chunking."""
+        """Tokens of each chunk."""
         return self._shared.once(("tokens", part.label), lambda: token_counts(self.chunking(part)))
 
     def passages(self, part: PluginSpec) -> list[str]:
-        """What a reranker reads of each chunk of a chunking."""
+        """The text of each chunk as a reranker reads it."""
         return self._shared.once(("passages", part.label), lambda: embedded_texts(self.chunking(part).chunks))
 
     def payload(self, part: PluginSpec) -> ChunkPayload:
-        """The fields that filters use, for each chunk of a chunking."""
+        """The payload of each chunk, with the fields that filters use."""
         return self._shared.once(
             ("payload", part.label),
             lambda: build_payload(
@@ -107,12 +105,12 @@ class SharedArtifacts:
         )
 
     def embedder(self, part: PluginSpec) -> Embedder:
-        """A model, loaded once for all its vector forms."""
+        """Return a model, loaded once for all its vector forms."""
         part, plugin = part.full, registry.load("embedders", part.name)
         return self._shared.once(("embedder", part.label), lambda: plugin(part.params))
 
     def model(self, part: PluginSpec, chunker: PluginSpec) -> VectorModel:
-        """An embedder, or an encoder; one whose weights are counted in the corpus has read these chunks."""
+        """Return an embedder or encoder; one with corpus statistics has read these chunks."""
         if part.kind == "embedders":
             return self.embedder(part)
         return self._shared.once(encoder_key(part, chunker), lambda: self._open_encoder(part, chunker))
@@ -127,7 +125,8 @@ class SharedArtifacts:
         return encoder
 
     def _start(self, part: PluginSpec, chunker: PluginSpec) -> float | None:
-        """Seconds until a model was loaded and gave its first vector, in this run; None where it refused the text."""
+        """Seconds until a model was loaded and returned its first vector in this run; None if it rejected the
+        text."""
 
         def make() -> float | None:
             model = self.model(part, chunker)
@@ -139,7 +138,7 @@ class SharedArtifacts:
         return self._shared.once(("start", model_name(part.full)), make)
 
     def with_stand_in_label(self, system: System) -> System:
-        """The system under the label of every table, which marks a stand-in for a real model (F43)."""
+        """Return the system under its label in all tables, which marks a stand-in for a real model (F43)."""
         part = system.embedder
         if part is None or not self._shared.slot(vectors_key(part, system)).made:
             return system
@@ -147,16 +146,16 @@ class SharedArtifacts:
         return system if real else replace(system, label=f"{system.label}{STAND_IN}")
 
     def reranker(self, part: PluginSpec) -> Reranker:
-        """A reranker, loaded once."""
+        """Return a reranker, loaded once."""
         plugin = registry.load("rerankers", part.name)
         return self._shared.once(("reranker", store_identity(part)), lambda: plugin(part.params))
 
     def answer_reader(self, system: System) -> AnswerReader:
-        """How a system's answers become rankings."""
+        """Return what turns a system's answers into rankings."""
         return self.retrievers.answer_reader(system, self.ranking_depth(system))
 
     def vectors(self, embedder: PluginSpec, chunker: PluginSpec) -> ChunkVectors:
-        """A chunking's vectors."""
+        """Return a chunking's vectors."""
 
         def make() -> ChunkVectors:
             self._start(embedder, chunker)
@@ -179,7 +178,7 @@ class SharedArtifacts:
         return self._shared.once(key, make if embedder.form.dims is None else make_smaller)
 
     def canary(self, part: PluginSpec, chunking: ChunkedCorpus) -> RunCanary:
-        """A model's vectors of the fixed texts, and whether it gave others before."""
+        """A model's vectors of the fixed texts, and whether they changed."""
 
         def make() -> RunCanary:
             own = embedded_texts(chunking.chunks.slice(0, OWN))
@@ -194,7 +193,7 @@ class SharedArtifacts:
         return sorted(found, key=lambda one: one.canary.embedder if one.canary else "")
 
     def lengths(self, embedder: PluginSpec, chunker: PluginSpec) -> TokenLengths | None:
-        """How long a chunking's chunks are for a model."""
+        """Chunk lengths in a model's tokens."""
         return self._shared.once(
             ("lengths", model_name(embedder), chunker.label),
             lambda: token_lengths(
@@ -208,7 +207,7 @@ class SharedArtifacts:
         return sorted(found, key=lambda one: (one.embedder, one.chunker))
 
     def engines(self) -> dict[str, str]:
-        """The version of each open store's engine, by the store's name, where the engine reports it."""
+        """Engine version of each open store, by name, where the engine reports it."""
         found = {}
         for key, index in self._shared.items_of("index"):
             if isinstance(index, OpenIndex) and isinstance(index.store, SupportsVersion):
@@ -223,7 +222,8 @@ class SharedArtifacts:
         return sorted(found, key=lambda one: (one.embedder, one.chunker))
 
     def other_vectors(self, system: System, part: PluginSpec, rows: np.ndarray) -> list[RequestVector]:
-        """A model's vectors of some chunks, to warm up with; of a collection of others, only these are embedded."""
+        """A model's vectors of some chunks, for warming up; for an existing collection, only these chunks are
+        embedded."""
         if part is not system.embedder or system.store is None or system.store.existing is None:
             matrix = self.vectors(part.full, system.chunker).matrix
             if isinstance(matrix, EncodedRows):
@@ -233,10 +233,8 @@ class SharedArtifacts:
         return list(self.embedder(part).embed(texts, Role.DOCUMENT))
 
     def query_vectors(self, embedder: PluginSpec, chunker: PluginSpec) -> QueryVectors:
-        """The queries' full vectors with their times, which a search in a small form takes too.
-
-        Those of an encoder that reads the corpus are of its chunks.
-        """
+        """The queries' full-length vectors with their times, also used for searches in a shorter form. An
+        encoder with corpus statistics has them from this chunking."""
         embedder = embedder.full
         fitted = chunker.label if reads_corpus(embedder) else ""
 
@@ -247,7 +245,7 @@ class SharedArtifacts:
         return self._shared.once(("queries", model_name(embedder), fitted), make)
 
     def embed_request(self, system: System, request: SearchRequest) -> SearchRequest:
-        """A request with the vectors that a system's searches take."""
+        """Add the vectors that a system's searches need to a request."""
 
         def embed(part: PluginSpec | None) -> RequestVector | None:
             if part is None:
@@ -260,10 +258,8 @@ class SharedArtifacts:
     def build(
         self, store: PluginSpec, chunker: PluginSpec, embedder: PluginSpec | None, *, texts: bool = False
     ) -> BuildTimes | None:
-        """Build an index over a chunking's vectors, over its texts without an embedder, or over both.
-
-        An index that is kept in memory only is built when it is opened.
-        """
+        """Build an index over a chunking's vectors, its texts (without an embedder), or both. An in-memory
+        index is built when it is opened."""
 
         def make() -> BuildTimes | None:
             require_filters(store, embedder, self._filtered, both=texts)
@@ -279,7 +275,7 @@ class SharedArtifacts:
     def index(
         self, store: PluginSpec, chunker: PluginSpec, embedder: PluginSpec | None, *, texts: bool = False
     ) -> OpenIndex:
-        """The same index, opened by the first thread that asks for it."""
+        """Return that index, opened by the first thread that asks for it."""
 
         def make() -> OpenIndex:
             built = self.build(store, chunker, embedder, texts=texts)
@@ -291,7 +287,7 @@ class SharedArtifacts:
         return self._shared.once(index_key("index", store, chunker, embedder, texts), make)
 
     def _collection(self, store: PluginSpec, chunker: PluginSpec, embedder: PluginSpec) -> OpenIndex:
-        """A collection that others filled, opened to be searched."""
+        """Open an existing collection for searching."""
         return open_collection(
             store,
             self.chunking(chunker),
@@ -304,7 +300,7 @@ class SharedArtifacts:
     def search_collection_exactly(
         self, system: System, requests: Sequence[SearchRequest], depth: int
     ) -> list[Hits] | str:
-        """Exact search in the vectors of a collection that others filled, or why they cannot be compared."""
+        """Exact search in the vectors of an existing collection, or the reason why it is impossible."""
         (index,) = (one for one in self.indexes(system) if isinstance(one.store, ReadOnlyStore))
         try:
             return cast("ReadOnlyStore", index.store).search_exactly(requests, depth, self.metric)
@@ -312,27 +308,27 @@ class SharedArtifacts:
             return str(exc)
 
     def has_given_vectors(self, system: System) -> bool:
-        """Whether the chunks of a system came with vectors of its model."""
+        """Whether a system's chunks came with vectors of its model."""
         part = system.embedder
         return part is not None and vector_supplier(system.chunker, part.full) is not None
 
     def collection_notes(self) -> list[str]:
-        """What must be known about the collections of others that are open."""
+        """Notes on the existing collections that are open."""
         found = [one for one in self._shared.values_of("index") if isinstance(one, OpenIndex)]
         return sorted({one.note for one in found if one.note})
 
     def index_content(self, chunker: PluginSpec, embedder: PluginSpec | None, texts: bool) -> IndexContent:
-        """What an index is built over."""
+        """Collect the content of an index."""
         vectors = self.vectors(embedder, chunker) if embedder else None
         payloads = self.payload(chunker) if self._filtered else None
         return IndexContent(self.chunking(chunker), vectors, texts, payloads)
 
     def indexes(self, system: System) -> list[OpenIndex]:
-        """The open indexes of a system."""
+        """Return the open indexes of a system."""
         return [self.index(*parts, texts=texts) for parts, texts in index_parts(system)]
 
     def engines_of(self, system: System) -> list[object]:
-        """What answers each search of a system: open stores, or its retriever."""
+        """The engine behind each search of a system: open stores, or its retriever."""
         if system.retriever is not None:
             return [self.retrievers.open(system.retriever)]
         stores = [index.store for index in self.indexes(system)]
@@ -343,7 +339,7 @@ class SharedArtifacts:
         return [FormedStore(stores[0], form, full, self.metric), *stores[1:]]
 
     def prepare(self, system: System) -> None:
-        """Make everything a system needs except its open indexes, which belong to the thread that searches (F52)."""
+        """Make everything a system needs except its open indexes, which belong to the searching thread (F52)."""
         for parts, texts in reversed(index_parts(system)):
             self.build(*parts, texts=texts)
 
@@ -372,11 +368,11 @@ class SharedArtifacts:
         )
 
     def ranking_depth(self, system: System) -> int:
-        """The most chunks that a system's ranking of a query holds."""
+        """Most chunks in a system's ranking of a query."""
         return min(system.depth or self.depth, self.depth)
 
     def close(self) -> None:
-        """Close every open store and model, even where closing one of them fails."""
+        """Close every open store and model, even if closing one of them fails."""
         with contextlib.ExitStack() as stack:
             for one in self._shared.values_of("index", "embedder", "encoder", "reranker", "retriever"):
                 stack.callback((one.store if isinstance(one, OpenIndex) else cast(Reranker, one)).close)
@@ -389,9 +385,9 @@ class SharedArtifacts:
         return [piece for piece in pieces if piece][:WARM_UP_TEXTS]
 
     def chunk_filters(self, system: System) -> list[Where]:
-        """Each query's filter in the terms of our payload; as it is where searches have payload fields of their own."""
+        """Each query's filter on our payload; unchanged if searches have payload fields of their own."""
         return [self.chunk_filter(system, where) for where in self.filters]
 
     def chunk_filter(self, system: System, where: Where) -> Where:
-        """A filter in the terms of our payload, for a system with an index that we built."""
+        """A filter on our payload, for a system whose index we built."""
         return self.payload(system.chunker).where(where) if where and system.builds_index else where

@@ -1,4 +1,4 @@
-"""The searches of an experiment that exist already, opened once, and the passages that they return."""
+"""The retrievers of an experiment, each opened once, and the passages they return."""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ if TYPE_CHECKING:
 
 
 class SharedRetrievers:
-    """Opens each retriever once; what it returns is placed in the corpus. `filtered` are queries with a filter."""
+    """Opens each retriever once and places what it returns in the corpus; `filtered` are queries with a
+    filter."""
 
     def __init__(self, corpus: ReadCorpus, filtered: Sequence[str], shared: OnceMap) -> None:
         self.corpus, self._filtered, self._shared = corpus, filtered, shared
 
     def open(self, part: PluginSpec) -> Retriever:
-        """A search that exists already, opened by the thread that searches."""
+        """Open a retriever on the thread that searches."""
         return self._shared.once(("retriever", part.label), lambda: self._open_retriever(part))
 
     def _open_retriever(self, part: PluginSpec) -> Retriever:
         made = registry.load("retrievers", part.name)(part.params)
         if self._filtered and not made.takes_filters:
             raise RetrieverError(
-                f"it cannot search within a filter, and {len(self._filtered)} queries have one "
-                f"({', '.join(self._filtered[:3])}). Leave out the retriever or the filters, or map `filters`."
+                f"it can't search within a filter, but {len(self._filtered)} queries have one "
+                f"({', '.join(self._filtered[:3])}). Remove the retriever or the filters, or map `filters`."
             )
         if isinstance(made, SupportsDocuments):
             columns = [self.corpus.documents[name].to_pylist() for name in ("id", "text", "kind", "title")]
@@ -47,7 +48,7 @@ class SharedRetrievers:
         return made
 
     def passages(self, part: PluginSpec) -> RetrievedPassages:
-        """The passages that a retriever returned, placed in the corpus."""
+        """Passages that a retriever returned, placed in the corpus."""
         return self._shared.once(
             ("retrieved", part.label),
             lambda: RetrievedPassages(part.label, self.corpus.documents, self._placer()),
@@ -57,7 +58,8 @@ class SharedRetrievers:
         return self._shared.once(("placer",), lambda: Placer(self.corpus.documents))
 
     def answer_reader(self, system: System, depth: int) -> AnswerReader:
-        """How a system's answers become rankings; those of a retriever are placed when the clock has stopped."""
+        """Return what turns a system's answers into rankings; a retriever's are placed after the clock has
+        stopped."""
         if system.retriever is None:
             return RANKED
         passages, retriever = self.passages(system.retriever), self.open(system.retriever)

@@ -1,4 +1,4 @@
-"""The tables of one measured system: their columns, and how they are filled."""
+"""The tables of one measured system: their columns, and how to fill them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bakeoff.pipeline.tuning import WeightChoice
 
 PASSAGE_DEPTH = 10
-"""The passages of a query whose text a run keeps."""
+"""Number of top passages per query whose text a run keeps."""
 
 LATENCIES = Schema(
     "latencies",
@@ -66,7 +66,7 @@ LOSSES = Schema(
         ("reachable", "double"),
     ),
 )
-"""The best score of the primary measure that was still reachable after each step; null where not computed."""
+"""Best score of the primary measure still reachable after each step; null if not computed."""
 
 TIES = Schema(
     "ties",
@@ -80,7 +80,7 @@ TIES = Schema(
         ("expected", "double"),
     ),
 )
-"""Only where the order of equally scored results changes a value; `expected` is over all orders."""
+"""Only rows where the order of equally scored results changes a value; `expected` is over all orders."""
 
 CHOICES = Schema(
     "choices",
@@ -92,13 +92,13 @@ CHOICES = Schema(
         ("weight", "double"),
     ),
 )
-"""The dense share a query was fused with: the best on the queries of the other folds."""
+"""The dense share of each query's fusion: the best on the queries of the other folds."""
 
 EMPTY_SEARCHES = Schema(
     "empty_searches",
     (("run", "string"), ("system", "string"), ("search", "string"), ("query_id", "string")),
 )
-"""The queries a search returned nothing for; a system may make several searches."""
+"""Queries for which a search returned nothing; a system may make several searches."""
 
 PLACEMENTS = Schema(
     "placements",
@@ -148,12 +148,12 @@ class SystemResult:
     empty_searches: pa.Table
     placements: pa.Table
     measured: str = ""
-    """When, for a system that an earlier start of the run finished; '' for one measured now."""
+    """Date, for a system finished by an earlier start of the run; '' if measured now."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemSizes:
-    """How big a system's index is; None where that is not known. Bytes are of one vector as searched, and in full."""
+    """Size of a system's index, None if unknown. Bytes are per vector, as searched and at full precision."""
 
     chunks: int | None
     dims: int | None
@@ -166,7 +166,7 @@ class SystemSizes:
 def system_row(
     run: str, system: System, status: Status, reason: str = "", sizes: SystemSizes | None = None
 ) -> pa.Table:
-    """A system's row in the systems table."""
+    """Return a system's row in the systems table."""
     values = {
         "run": run,
         "system": system.label,
@@ -202,7 +202,7 @@ def rankings_table(
     corpus: ReadCorpus,
     chunking: ChunkedCorpus,
 ) -> pa.Table:
-    """One row for each system, query and rank."""
+    """One row per system, query and rank."""
     import numpy as np
     import pyarrow as pa
 
@@ -228,7 +228,7 @@ def rankings_table(
 
 
 def passages_table(ranking: StepResult, corpus: ReadCorpus, chunking: ChunkedCorpus) -> pa.Table:
-    """The chunks among the first ten of any query, in the order of the corpus."""
+    """The chunks among any query's top ten, in corpus order."""
     import numpy as np
     import pyarrow as pa
 
@@ -240,7 +240,7 @@ def passages_table(ranking: StepResult, corpus: ReadCorpus, chunking: ChunkedCor
 
 
 def _document_names(corpus: ReadCorpus, chunking: ChunkedCorpus) -> pa.ChunkedArray:
-    """The id of each document by number, those outside the corpus included."""
+    """Document ids by number, including those outside the corpus."""
     import pyarrow as pa
 
     ids = corpus.documents["id"]
@@ -248,7 +248,7 @@ def _document_names(corpus: ReadCorpus, chunking: ChunkedCorpus) -> pa.ChunkedAr
 
 
 def choices_table(run: str, system: str, ids: list[str], choice: WeightChoice | None) -> pa.Table:
-    """The weight of each query, and the fold that did not take part in its choice."""
+    """The weight of each query, and the fold that was left out when choosing it."""
     if choice is None:
         return CHOICES.arrow().empty_table()
     rows = [run] * len(ids), [system] * len(ids), ids, choice.fold[: len(ids)], choice.weight[: len(ids)]
@@ -256,7 +256,7 @@ def choices_table(run: str, system: str, ids: list[str], choice: WeightChoice | 
 
 
 def empty_searches_table(run: str, system: System, query_ids: list[str], answers: SystemAnswers) -> pa.Table:
-    """One row for each search of a system and each query that it returned nothing for (F56)."""
+    """One row for each search of a system and each query it returned nothing for (F56)."""
     rows = [
         (run, system.label, search, query)
         for search, result in zip(system.legs, answers.searches, strict=True)
@@ -276,7 +276,7 @@ def placements_table(
     answers: Sequence[AnswerPlaces],
     high: np.ndarray | None,
 ) -> pa.Table:
-    """One row for each query that a retriever answered; `high` is None where the primary measure has no bound."""
+    """One row per query that a retriever answered; `high` is None if the primary measure has no bound."""
     rows = [
         (
             run,

@@ -1,4 +1,4 @@
-"""Seconds and milliseconds → rows of the timings table; a percentile only where there are enough samples."""
+"""Converts durations into rows of the timings table; percentiles only with enough samples."""
 
 from __future__ import annotations
 
@@ -22,36 +22,37 @@ if TYPE_CHECKING:
 PERCENTILES = (50, 90, 95, 99)
 STATISTICS = ("mean_ms", *(f"p{percentile}_ms" for percentile in PERCENTILES))
 BEYOND = 5
-"""Samples that must lie beyond a percentile for it to be said (F31)."""
+"""Samples that must lie beyond a percentile for it to be reported (F31)."""
 
 INGEST = "ingest"
-"""The phase that is all of ingestion, by a clock of its own."""
+"""The phase that covers all of ingestion, by its own clock."""
 
 APART, FLOOR = 0.05, 0.05
-"""How far the phases may be from that clock: a share of it, or seconds where that is more (F34)."""
+"""Tolerated difference between the phases and that clock: a share of it, or seconds, whichever is more (F34).
+"""
 
 Row = tuple[str, str, str, str, float | None, int, str]
 PER_SECOND = "per_second"
-"""The statistic of a speed; with the note of the run that measured it where that is an earlier one."""
+"""The statistic of a speed, with a note if an earlier run measured it."""
 START_SECONDS = "start_seconds"
-"""The statistic of a model's start, until its first vector: never a part of its speed or of ingestion."""
+"""The statistic of a model's start, until its first vector; not part of its speed or of ingestion."""
 
 SUMMED = "the sum of the phases, some measured by earlier runs"
 UNKNOWN = "no run measured all of it"
 NO_START = "the model refused the text that would show its start"
-CACHED = "made by an earlier run, which kept no time of it"
-ELSEWHERE = "its index was made elsewhere"
+CACHED = "made by an earlier run that recorded no time"
+ELSEWHERE = "its index was built elsewhere"
 REFERENCE = "exact_reference"
-"""Not a phase that is timed: a row for a system of which exact search is not known, with the reason as its note."""
+"""Not a timed phase: a row for a system without exact search as reference, with the reason as its note."""
 
 
 def samples_needed(percentile: int) -> int:
-    """How many samples a percentile needs: 10 for the median, 100 for p95, 500 for p99."""
+    """Samples needed for a percentile: 10 for the median, 100 for p95, 500 for p99."""
     return math.ceil(BEYOND * 100 / (100 - percentile))
 
 
 def latency_rows(run: str, system: str, answers: SystemAnswers) -> list[Row]:
-    """Mean and percentiles in milliseconds of each step and of the whole."""
+    """Mean and percentiles in milliseconds, for each step and the whole."""
     rows: list[Row] = []
     untimed = next((one.untimed for one in answers.searches if one.untimed), "")
     for phase, milliseconds in step_times(answers).items():
@@ -64,7 +65,8 @@ def latency_rows(run: str, system: str, answers: SystemAnswers) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class PhaseTime:
-    """Seconds of a phase over `fresh` things; `reused` ones came from the cache, `source` dates an earlier run."""
+    """Seconds of a phase over `fresh` items; `reused` ones came from the cache, `source` dates an earlier
+    run."""
 
     seconds: float | None
     fresh: int
@@ -73,7 +75,7 @@ class PhaseTime:
 
 
 def phase_time(*made: ReadCorpus | ChunkedCorpus | ChunkVectors) -> PhaseTime:
-    """What a stage took, or its works together: in this run, or in all the runs that made parts of them."""
+    """Add up the times of stages: of this run, or of all runs that made a part."""
     first, *others = map(_work_time, made)
     for one in others:
         known = None if first.seconds is None or one.seconds is None else first.seconds + one.seconds
@@ -91,28 +93,26 @@ def _work_time(made: ReadCorpus | ChunkedCorpus | ChunkVectors) -> PhaseTime:
 
 
 def phase_row(run: str, system: str, phase: str, time: PhaseTime) -> Row:
-    """The row of an ingestion phase; null where a part was made before and nobody kept the time of that."""
+    """Row of an ingestion phase; null if an earlier run made a part and recorded no time."""
     seconds, fresh, reused = time.seconds, time.fresh, time.reused
     if seconds is None or not fresh:
         return (run, system, phase, "seconds", None, 0, CACHED)
     if reused:
-        note = f"{reused:,} of {fresh + reused:,} were made before, by runs that kept no time of it"
+        note = f"{reused:,} of {fresh + reused:,} were made by earlier runs that recorded no time"
         return (run, system, phase, "seconds", None, fresh, note)
     return (run, system, phase, "seconds", seconds, fresh, time.source)
 
 
 def start_row(run: str, system: str, seconds: float | None) -> Row:
-    """The start of a system's model in this run."""
+    """Row for the start of a system's model in this run."""
     if seconds is None:
         return (run, system, "embed_chunks", START_SECONDS, None, 0, NO_START)
     return (run, system, "embed_chunks", START_SECONDS, seconds, 1, "")
 
 
 def speed_row(run: str, system: str, vectors: ChunkVectors) -> Row:
-    """Chunks embedded per second of the model's own work, without its start.
-
-    Where some vectors come from the cache, by the runs that made them, dated.
-    """
+    """Chunks embedded per second of the model's own work, without its start. If some vectors come from the
+    cache, the times of the runs that made them count, dated."""
     speed = vectors.speed
     if speed is None or speed.per_second is None:
         return (run, system, "embed_chunks", PER_SECOND, None, 0, CACHED)
@@ -121,10 +121,8 @@ def speed_row(run: str, system: str, vectors: ChunkVectors) -> Row:
 
 
 def ingest_row(run: str, system: str, phases: list[Row], seconds: float | None, count: int) -> Row:
-    """All of ingestion by its own clock, over `count` chunks; the sum of the phases where earlier runs made some.
-
-    Null where the seconds of a phase are unknown.
-    """
+    """All of ingestion by its own clock, over `count` chunks; the sum of the phases if earlier runs did some.
+    Null if the seconds of a phase are unknown."""
     missing = [
         phase for _, _, phase, statistic, value, _, _ in phases if statistic == "seconds" and value is None
     ]
@@ -147,16 +145,16 @@ def ingest_row(run: str, system: str, phases: list[Row], seconds: float | None, 
 
 
 def unknown_reference_notes(timings: pa.Table) -> list[str]:
-    """A sentence for each system of which nobody knows what its index misses."""
+    """A sentence for each system whose index misses are unknown."""
     return [
-        f"{row['system']}: what its index misses was not measured, and counts as missed by the search: {row['note']}"
+        f"{row['system']}: index misses were not measured and count as search misses: {row['note']}"
         for row in timings.to_pylist()
         if row["phase"] == REFERENCE
     ]
 
 
 def unexplained_time_notes(timings: pa.Table) -> list[str]:
-    """A sentence for each system whose phases do not add up to its ingestion (F34)."""
+    """A sentence for each system whose phases don't add up to its ingestion time (F34)."""
     found: dict[str, dict[str, float | None]] = {}
     for row in timings.to_pylist():
         if row["statistic"] == "seconds":
@@ -169,7 +167,7 @@ def unexplained_time_notes(timings: pa.Table) -> list[str]:
         added = sum(value or 0.0 for value in phases.values())
         if abs(total - added) > max(APART * total, FLOOR):
             sentences.append(
-                f"{system}: ingestion took {total:.2f} s and its phases add up to {added:.2f} s; "
+                f"{system}: ingestion took {total:.2f} s but its phases add up to {added:.2f} s; "
                 f"{abs(total - added) / total:.0%} of it is not explained."
             )
     return sentences
@@ -184,7 +182,7 @@ def timings_table(rows: Iterable[Row]) -> pa.Table:
 
 
 def step_times(answers: SystemAnswers) -> dict[str, np.ndarray | None]:
-    """Milliseconds of each step (repeats × queries); `total` adds up the steps that happened."""
+    """Milliseconds of each step (repeats × queries); `total` sums the steps that ran."""
     import numpy as np
 
     found: dict[str, np.ndarray | None] = {
@@ -202,7 +200,7 @@ def step_times(answers: SystemAnswers) -> dict[str, np.ndarray | None]:
 
 
 def latency_table(run: str, system: str, query_ids: list[str], answers: SystemAnswers) -> pa.Table:
-    """One row a repeat and query; a step that did not happen, or was not timed for a query, is null."""
+    """One row per repeat and query; null for a step that did not run or was not timed."""
     found = step_times(answers)
     repeats, count = answers.ranking.milliseconds.shape
     columns: dict[str, object] = {
@@ -244,11 +242,9 @@ def _statistics(run: str, system: str, phase: str, samples: np.ndarray) -> list[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestionTimings:
-    """A system's ingestion, None where a part was not made or failed; `seconds` is all of it by a separate clock.
-
-    Work that a system shares with others counts in full. `model_start` is not part of `seconds`. `encoded` are the
-    vectors of a fusion's second model.
-    """
+    """A system's ingestion times, None for parts that were not made or failed; `seconds` is all of it by a
+    separate clock. Work shared with other systems counts in full. `model_start` is not part of `seconds`.
+    `encoded` are the vectors of a fusion's second model."""
 
     corpus: ReadCorpus
     chunking: ChunkedCorpus | None

@@ -1,4 +1,4 @@
-"""tuning: the weight of a hybrid for each query, chosen on other queries only (F30)."""
+"""tuning: chooses the weight of a hybrid for each query, using other queries only (F30)."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 FOLDS = 5
 GRID = tuple(sorted((step / 10 for step in range(11)), key=lambda weight: (abs(weight - WEIGHT), weight)))
-"""The weights tried, the most even first: of equally good ones that is taken."""
+"""The weights tried, most even first: ties go to the earlier one."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeightChoice:
-    """For each query its fold and the weight that was best on the queries of the other folds."""
+    """Each query's fold, and the weight that was best on the queries of the other folds."""
 
     fold: np.ndarray
     weight: np.ndarray
 
 
 class WeightTuner:
-    """Chooses the weights when the searches have answered; keeps what it chose."""
+    """Chooses the weights once the searches have answered, and keeps them."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class WeightTuner:
         self.choice: WeightChoice | None = None
 
     def __call__(self, legs: tuple[StepResult, ...]) -> np.ndarray:
-        """The dense share of each answered query."""
+        """Return the dense share of each answered query."""
         import numpy as np
 
         values = self._sign * np.array([self._score(self._fuse(legs, weight)) for weight in GRID])
@@ -65,7 +65,7 @@ class WeightTuner:
 def cross_validated_weights(
     values: np.ndarray, categories: list[str], seed: int, clusters: Sequence[str] = ()
 ) -> WeightChoice:
-    """Cross-validation over queries; `values` are GRID × queries, NaN where a query has no score."""
+    """Cross-validate over queries; `values` are GRID × queries, NaN if a query has no score."""
     import numpy as np
 
     from bakeoff.stats.clusters import Clusters

@@ -1,4 +1,4 @@
-"""stored: how vectors lie on disk, what smaller numbers lose, and which models made the same ones."""
+"""Vectors on disk: their format, what quantised storage loses, and which models made identical ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _FILE, _SCALES, _ABOUT = "vectors.npy", "scales.npy", "about.json"
 
 @dataclass(frozen=True, slots=True)
 class QuantisationError:
-    """What storing vectors in smaller numbers changed: cosines to float32 of all rows, and neighbours of a sample."""
+    """Effect of quantised storage: cosines of all rows to float32, and how many neighbours of a sample stay
+    the same."""
 
     storage: str
     mean_cosine: float
@@ -35,7 +36,7 @@ class QuantisationError:
 
 
 class QuantisedMatrix:
-    """A memory-mapped matrix of small numbers whose rows are given out as float32."""
+    """A memory-mapped quantised matrix whose rows are returned as float32."""
 
     def __init__(self, rows: np.ndarray, scales: np.ndarray | None) -> None:
         self._rows, self._scales = rows, scales
@@ -54,17 +55,17 @@ class QuantisedMatrix:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows as they are given out."""
+        """Bytes of the rows as float32."""
         return self.shape[0] * self.shape[1] * BYTES[EXACT]
 
 
 VectorMatrix: TypeAlias = "np.ndarray | QuantisedMatrix | EncodedRows"
-"""One row for each text: numbers of one length, or what an encoder made."""
+"""One row per text: vectors of one length, or what an encoder made."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVectors:
-    """An artifact of vectors, open; `digest` is that of its numbers."""
+    """An open artifact of vectors, with a digest of its numbers."""
 
     matrix: VectorMatrix
     digest: str
@@ -72,19 +73,19 @@ class StoredVectors:
 
 
 def storage_of(part: PluginSpec) -> str:
-    """How an embedder's vectors are to be stored; float32 for one that has no such parameter."""
+    """Storage type of an embedder's vectors; float32 if it has no such parameter."""
     return str(getattr(part.params, "storage", EXACT))
 
 
 def write_vectors(folder: Path, blocks: Iterable[np.ndarray], rows: int, dims: int, storage: str) -> None:
-    """Write float32 blocks one after the other as one matrix, with what identifies it and what was lost."""
+    """Write float32 blocks as one matrix, with its metadata and quantisation error."""
     import numpy as np
 
     digest = hashlib.blake2b(digest_size=16)
     watch = _Watch(rows, dims, storage) if storage != EXACT else None
     shape = {"descr": np.dtype(storage).newbyteorder("<").str, "fortran_order": False, "shape": (rows, dims)}
     scales: list[np.ndarray] = []
-    with (folder / _FILE).open("wb") as file:  # written, not mapped: a full disk is an error, not a signal
+    with (folder / _FILE).open("wb") as file:  # not mapped: a full disk raises an error, not a signal
         np.lib.format.write_array_header_1_0(file, shape)
         for block in blocks:
             small, scale = _pack(block, storage)
@@ -102,7 +103,7 @@ def write_vectors(folder: Path, blocks: Iterable[np.ndarray], rows: int, dims: i
 
 
 def read_vectors(folder: Path) -> StoredVectors:
-    """What `write` left, memory-mapped."""
+    """Memory-map what `write_vectors` wrote."""
     import numpy as np
 
     if holds_encoded(folder):
@@ -116,7 +117,7 @@ def read_vectors(folder: Path) -> StoredVectors:
 
 
 def loss_note(embedder: str, chunker: str, loss: QuantisationError) -> str:
-    """What a storage lost, in a sentence."""
+    """Sentence on what storage lost."""
     share = {2: "half", 1: "a quarter"}[BYTES[loss.storage]]
     return (
         f"{embedder} · {chunker}: vectors are stored as {loss.storage}, in {share} of the space. Cosine to float32: "
@@ -126,7 +127,7 @@ def loss_note(embedder: str, chunker: str, loss: QuantisationError) -> str:
 
 
 def same_vectors_notes(made: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    """Models (embedder, chunker, digest) that made the very same vectors of every chunk (F50)."""
+    """Notes on models (embedder, chunker, digest) with identical vectors for every chunk (F50)."""
     groups: dict[tuple[str, str], list[str]] = {}
     for embedder, chunker, digest in made:
         groups.setdefault((chunker, digest), []).append(embedder)
@@ -136,13 +137,13 @@ def same_vectors_notes(made: Sequence[tuple[str, str, str]]) -> Iterator[str]:
             chunkers.setdefault(tuple(same), []).append(chunker)
     for models, where in chunkers.items():
         yield (
-            f"{', '.join(models)} made identical vectors of every chunk of {', '.join(where)}: they are one and the "
-            "same model here."
+            f"{', '.join(models)} made identical vectors of every chunk of {', '.join(where)}: here they "
+            "are the same model."
         )
 
 
 class _Watch:
-    """Gathers what a storage loses while blocks go by."""
+    """Measures the quantisation error while blocks are written."""
 
     def __init__(self, rows: int, dims: int, storage: str) -> None:
         import numpy as np
@@ -170,7 +171,7 @@ class _Watch:
         )
 
     def _kept_neighbours(self) -> float:
-        """The share of the nearest of some sampled rows that are still the nearest, a row itself left out."""
+        """Share of the nearest neighbours of sampled rows that stay the same, not counting the row itself."""
         import numpy as np
 
         count = len(self._wanted)
@@ -199,7 +200,7 @@ def _unit(rows: np.ndarray) -> np.ndarray:
 
 
 def _pack(block: np.ndarray, storage: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """The block in its storage, and of int8 the worth of 1 in each row."""
+    """Quantise a block; for int8, also return the scale of each row."""
     import numpy as np
 
     exact = np.ascontiguousarray(block, "<f4")

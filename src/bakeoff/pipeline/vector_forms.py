@@ -1,4 +1,4 @@
-"""Small vectors of one embedding: leading dimensions, and searches whose candidates the full vectors order again."""
+"""Shorter vectors from one embedding: leading dimensions, with optional rescoring by the full vectors."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 VERSION = "1"
 BLOCK = 65_536
 UNIT_ERROR = 1e-3
-"""How far from 1 the length of a normalised vector may be."""
+"""Tolerated deviation of a normalised vector's length from 1."""
 
 
 def cut_vectors(
     full: ChunkVectors, part: PluginSpec, model: ModelInfo, context: StageContext
 ) -> ChunkVectors:
-    """The leading dimensions of a chunking's vectors, normalised again; kept in the cache, no text is embedded."""
+    """The leading dimensions of a chunking's vectors, normalised again and cached; no text is embedded."""
     dims = require_dims(part, model)
     if dims == model.dims:
         return replace(full, embedder=part.label, loss=None)
@@ -60,12 +60,12 @@ def cut_vectors(
 
 
 def _dense(vectors: ChunkVectors) -> np.ndarray | vector_file.QuantisedMatrix:
-    """The rows of an embedder: only those have forms."""
+    """The dense rows of an embedder: encoders have no shorter forms."""
     return cast("np.ndarray | vector_file.QuantisedMatrix", vectors.matrix)
 
 
 def require_dims(part: PluginSpec, model: ModelInfo) -> int:
-    """The dimensions that are kept; more than the model has are refused."""
+    """Return the dimensions to keep; raise if the model has fewer."""
     dims = part.form.dims or model.dims
     if dims > model.dims:
         raise SettingError(
@@ -75,7 +75,7 @@ def require_dims(part: PluginSpec, model: ModelInfo) -> int:
 
 
 def cut(rows: np.ndarray, dims: int) -> np.ndarray:
-    """The leading dimensions of one vector or of rows, with length 1; zeros stay zeros."""
+    """Truncate one vector or rows to the leading dimensions and normalise; zeros stay zeros."""
     import numpy as np
 
     kept = np.asarray(rows[..., :dims], np.float32)
@@ -84,7 +84,7 @@ def cut(rows: np.ndarray, dims: int) -> np.ndarray:
 
 
 def require_unit_vectors(vectors: ChunkVectors, form: VectorForm, metric: Metric) -> None:
-    """Refuse int8 and binary of vectors whose lengths matter: one scale for all would lose them."""
+    """Raise for int8 or binary storage if vector lengths matter: one scale for all would lose them."""
     import numpy as np
 
     if metric is Metric.COSINE or form.storage not in ("int8", "binary"):
@@ -99,7 +99,7 @@ def require_unit_vectors(vectors: ChunkVectors, form: VectorForm, metric: Metric
 
 
 def form_notes(systems: Iterable[System]) -> list[str]:
-    """What a run must say about models that are cut to lengths they were not trained for, or not known to be."""
+    """Notes on models cut to dimensions they were not trained for, or not known to be."""
     found: dict[str, str] = {}
     for part in (system.embedder for system in systems if system.embedder is not None):
         entry, dims = catalogued_model(part), part.form.dims
@@ -111,16 +111,13 @@ def form_notes(systems: Iterable[System]) -> list[str]:
             if trained
             else f"is not known to be trained for {dims} leading dimensions"
         )
-        found[part.label] = f"{part.label}: the model {why}; what this loses is measured, not promised."
+        found[part.label] = f"{part.label}: the model {why}; the loss is measured, not guaranteed."
     return list(found.values())
 
 
 class FormedStore:
-    """A store in a small form, searched with full vectors: it is asked for their leading dimensions.
-
-    Where the form rescores, the store's candidates are ordered by the full vectors: by the store itself where it holds
-    them, else by those of the run.
-    """
+    """A store with truncated vectors, searched with the leading dimensions of full ones. If the form
+    rescores, full vectors reorder the candidates: the store's own if it holds them, else the run's."""
 
     def __init__(
         self, store: CompleteStore, form: VectorForm, full: ChunkVectors | None, metric: Metric
@@ -132,17 +129,17 @@ class FormedStore:
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes of the full vectors that rescoring needs next to the index."""
+        """Bytes of the full vectors kept for rescoring next to the index."""
         return 0 if self._full is None or self._own is not None else int(self._full.nbytes)
 
     def search(self, vector: np.ndarray, k: int, query: BaseModel) -> Hits:
-        """The k nearest rows of a full query vector."""
+        """Return the k nearest rows to a full-length query vector."""
         if self._own is not None:
             return self._own.search_rescored(vector, k, query, k * self._form.rescore)
         return self._rescored(vector, k, lambda asked, count: self._store.search(asked, count, query))
 
     def search_where(self, vector: np.ndarray, k: int, query: BaseModel, where: Where) -> Hits:
-        """The k nearest rows within a filter."""
+        """Return the k nearest rows within a filter."""
         if self._own is not None:
             return self._own.search_rescored(vector, k, query, k * self._form.rescore, where)
         return self._rescored(
@@ -150,7 +147,7 @@ class FormedStore:
         )
 
     def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: BaseModel) -> Hits:
-        """The store's own fusion, which is never rescored."""
+        """The store's own hybrid search, which is never rescored."""
         return self._store.search_hybrid(text, self._asked(vector), k, query)
 
     def _asked(self, vector: np.ndarray) -> np.ndarray:
@@ -167,7 +164,7 @@ class FormedStore:
 def order_by_full_vectors(
     ids: np.ndarray, rows: np.ndarray, vector: np.ndarray, metric: Metric, k: int
 ) -> Hits:
-    """The k nearest of some rows by their full vectors; equal scores in the order of their ids."""
+    """Return the k nearest of some rows by their full vectors; ties are broken by id."""
     import numpy as np
 
     scores = np.einsum("ij,j->i", rows, vector).astype(np.float64)

@@ -1,4 +1,4 @@
-"""How long a stage took to make what is in the cache, kept with its date for runs that find it there."""
+"""How long a stage took to make a cached artifact, stored with its date for later runs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,8 @@ _FILE = "time.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkTime:
-    """Seconds of making a number of things, when (UTC) and on which processor; `since` where several runs did it.
-
-    `work` is how many seconds the plug-in itself worked, in all workers together; None where no run measured it.
-    """
+    """Seconds to make a number of items, when (UTC) and on which processor; `since` if several runs did it.
+    `work` is the plug-in's own seconds, over all workers; None if no run measured it."""
 
     count: int
     seconds: float
@@ -37,7 +35,7 @@ class WorkTime:
 
     @property
     def per_second(self) -> float | None:
-        """Things made per second of the plug-in's own work; None where that is not known."""
+        """Items made per second of the plug-in's own work; None if unknown."""
         return self.count / self.work if self.work else None
 
     @property
@@ -51,10 +49,8 @@ class WorkTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FillTime:
-    """How many inputs this run did the work for, in how many seconds, and what earlier runs took for the others.
-
-    `work` is how many of the seconds the plug-in worked. `earlier` is None where no others are needed, or where nobody
-    kept the time of some of them.
+    """Inputs this run processed, its seconds, and the time earlier runs took for the rest. `work` is the
+    plug-in's share of the seconds. `earlier` is None if there is no rest, or if some of its time is unknown.
     """
 
     fresh: int
@@ -65,14 +61,14 @@ class FillTime:
 
     @property
     def known(self) -> WorkTime | None:
-        """The work of this run and of earlier ones together; this run's alone where theirs is not known."""
+        """Time of this run and earlier ones together; this run's alone if theirs is unknown."""
         own = measured_now(self.fresh, self.seconds, self.work)
         parts = [part for part in (own, self.earlier) if part is not None]
         return _sum(parts, sum(part.count for part in parts)) if parts else None
 
 
 def measured_now(count: int, seconds: float, work: float | None = None) -> WorkTime | None:
-    """The time of work that has just ended; None where nothing was made."""
+    """The time of work that just ended; None if nothing was made."""
     if not count or seconds <= 0:
         return None
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -81,12 +77,12 @@ def measured_now(count: int, seconds: float, work: float | None = None) -> WorkT
 
 
 def store_time(cache: Cache, key: str, work: WorkTime) -> None:
-    """Keep a time for later runs, instead of an older one."""
+    """Store a time for later runs, replacing an older one."""
     cache.note(STAGE, key, lambda folder: _write(folder, asdict(work)))
 
 
 def find_time(cache: Cache, key: str) -> WorkTime | None:
-    """The time that an earlier run measured; None where none is kept."""
+    """Return the time an earlier run measured, or None."""
     folder = cache.get(STAGE, key)
     return WorkTime(**json.loads((folder / _FILE).read_text(encoding="utf-8"))) if folder else None
 
@@ -94,7 +90,7 @@ def find_time(cache: Cache, key: str) -> WorkTime | None:
 def fill_timed(
     cache: Cache, pool: RowCache, keys: InputKeys | Sequence[str], fill: Callable[[], int]
 ) -> FillTime:
-    """Fill a row cache and keep the time of it, also where it is interrupted: what is finished stays."""
+    """Fill a row cache and store the time, even if interrupted: finished batches stay."""
     keys = InputKeys.collect(keys)
     before = pool.inputs_by_segment(keys)
     begin, worked = time.perf_counter(), pool.work_seconds
@@ -116,10 +112,8 @@ def fill_timed(
 
 
 def keep_or_find(cache: Cache, key: str, seconds: float, fill: FillTime) -> WorkTime | None:
-    """The time of making all of an artifact where earlier runs had a part in it; None where this run made it whole.
-
-    None, too, where nobody kept the time of a part.
-    """
+    """Time of making an artifact if earlier runs made a part; None if this run made all of it or a part's
+    time is unknown."""
     own = measured_now(fill.fresh + fill.reused, seconds)
     if own is None:
         return None
@@ -142,7 +136,7 @@ def _keep_fill(
     seconds: float,
     worked: float,
 ) -> None:
-    """Keep the time of the segments that are new since `before`."""
+    """Store the time of the segments added since `before`."""
     made = {name: count for name, count in pool.inputs_by_segment(keys).items() if name not in before}
     work = measured_now(sum(made.values()), seconds, worked)
     if work is None:
@@ -153,7 +147,7 @@ def _keep_fill(
 
 
 def _earlier_fills(cache: Cache, prefix: str, inputs: Mapping[str, int]) -> WorkTime | None:
-    """What earlier runs took for these inputs of each segment; None where no time of a segment is kept."""
+    """Time earlier runs took for these inputs of each segment; None if any is unknown."""
     if not inputs:
         return None
     known: dict[str, WorkTime] = {}
@@ -169,14 +163,14 @@ def _earlier_fills(cache: Cache, prefix: str, inputs: Mapping[str, int]) -> Work
 
 
 def _share(work: WorkTime, count: int) -> WorkTime:
-    """The part of a time that falls to some of the things made."""
+    """The part of a time that falls to `count` of the items."""
     share = count / work.count
     own = None if work.work is None else work.work * share
     return replace(work, count=count, seconds=work.seconds * share, work=own)
 
 
 def _sum(parts: Sequence[WorkTime], count: int) -> WorkTime:
-    """The times of parts together, over `count` things."""
+    """Sum the times of parts, over `count` items."""
     processors = dict.fromkeys(part.processor for part in parts)
     moments = [part.measured for part in parts]
     first = min(part.since or part.measured for part in parts)

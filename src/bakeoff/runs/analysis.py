@@ -1,4 +1,4 @@
-"""Stored rows → comparison and verdict: the same functions serve the run, the report and a script."""
+"""Derives comparison and verdict from stored rows, for the run itself, the report and scripts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """A run's folder, read when asked: rows as Arrow tables, and what follows from them."""
+    """A run's folder, read lazily: rows as Arrow tables, and what follows from them."""
 
     def __init__(self, path: Path, workers: WorkerPool | None = None, *, trust: bool = False) -> None:
         self.path, self._workers, self._trust = path, workers, trust
@@ -68,22 +68,22 @@ class Result:
 
     @cached_property
     def scores(self) -> pa.Table:
-        """One row a system, query and measure."""
+        """One row per system, query and measure."""
         return self._table(SCORES)
 
     @cached_property
     def timings(self) -> pa.Table:
-        """One row a system, phase and statistic."""
+        """One row per system, phase and statistic."""
         return self._table(TIMINGS)
 
     @cached_property
     def systems(self) -> pa.Table:
-        """One row a system."""
+        """One row per system."""
         return self._table(SYSTEMS)
 
     @cached_property
     def queries(self) -> pa.Table:
-        """One row a query."""
+        """One row per query."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -92,7 +92,7 @@ class Result:
         return table.filter(pc.invert(pc.is_in(table["query_id"], left_out))) if self._left_out else table
 
     def with_current(self, name: str | None) -> Result:
-        """The same run with another system as the one in use today; the recorded one where None is given."""
+        """The same run with another system as the one in use today; None restores the recorded one."""
         if name is None:
             return self
         found = copy.copy(self)
@@ -100,19 +100,20 @@ class Result:
         return found
 
     def with_name(self, name: str) -> Result:
-        """The same run under another name, where several are compared."""
+        """The same run under another name, for comparing several."""
         found = copy.copy(self)
         found.record = self.record.model_copy(update={"run": name})
         return found
 
     def without(self, queries: Collection[str]) -> Result:
-        """The same run judged without some of its queries."""
+        """The same run without some of its queries."""
         found = self._copy()
         found._left_out = self._left_out | frozenset(queries)
         return found
 
     def with_review(self, reviewed: ReviewedTruth | None, scores: pa.Table, record: RunRecord) -> Result:
-        """The same run with reviewed scores; steps and ties computed from rules no longer describe reviewed queries."""
+        """The same run with reviewed scores; losses and ties, computed from rules, are dropped for reviewed
+        queries."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -126,20 +127,20 @@ class Result:
         return found
 
     def with_review_folder(self, folder: Path | None) -> Result:
-        """The same run whose review is in a folder of its own; None is the folder below `reviews`."""
+        """The same run with its review in another folder; None means the folder below `reviews`."""
         found = self._copy()
         found.review_folder = folder
         return found
 
     def by_rules(self) -> Result:
-        """The same run scored by its rules alone, as the folder has it."""
+        """The same run scored by its rules alone, as stored in the folder."""
         found = Result(self.path, self._workers, trust=self._trust)
         found.review_folder = self.review_folder
         return found
 
     @property
     def judged_by_people(self) -> frozenset[tuple[str, int]]:
-        """The queries that people's judgments score, each with the rank down to which results were judged."""
+        """Queries scored by people's judgments, each with the rank down to which results were judged."""
         return (
             frozenset((query, self.reviewed.k) for query in self.reviewed.queries)
             if self.reviewed
@@ -148,16 +149,16 @@ class Result:
 
     @property
     def truth(self) -> str:
-        """Whose judgments the scores follow: `reviewed` where people's replace those of rules, else `rules`."""
+        """Source of the judgments: `reviewed` if people's replace those of rules, else `rules`."""
         return "reviewed" if self.reviewed else "rules"
 
     @property
     def rescored(self) -> bool:
-        """Whether the scores differ from those in the run's folder."""
+        """Whether the scores differ from those stored in the run's folder."""
         return SCORES.name in self._replaced
 
     def _copy(self) -> Result:
-        """The same run, with its replaced tables."""
+        """A copy of the run with its replaced tables."""
         found = self.by_rules()
         found.record, found.reviewed = self.record, self.reviewed
         found._left_out, found._replaced = self._left_out, dict(self._replaced)
@@ -165,43 +166,43 @@ class Result:
 
     @cached_property
     def rankings(self) -> pa.Table:
-        """One row a system, query and rank."""
+        """One row per system, query and rank."""
         return self._table(RANKINGS)
 
     @cached_property
     def latencies(self) -> pa.Table:
-        """One row a system, repeat and query, in milliseconds."""
+        """One row per system, repeat and query, in milliseconds."""
         return self._table(LATENCIES)
 
     @cached_property
     def passages(self) -> pa.Table:
-        """The text of the chunks among the first ten of a ranking."""
+        """The text of the chunks among the first ten of any ranking."""
         return self._table(PASSAGES)
 
     @cached_property
     def losses(self) -> pa.Table:
-        """One row a system, query and step: the best score still reachable after it."""
+        """One row per system, query and step: the best score still reachable after it."""
         return self._table(LOSSES)
 
     @cached_property
     def ties(self) -> pa.Table:
-        """One row a system, query and measure whose value depends on the order of equal scores."""
+        """One row per system, query and measure whose value depends on the order of equal scores."""
         return self._table(TIES)
 
     @cached_property
     def placements(self) -> pa.Table:
-        """One row for each retriever and query; runs of version 0.1 have none."""
+        """One row per retriever and query; empty for runs of version 0.1."""
         known = PLACEMENTS.name in self.record.tables
         return self._table(PLACEMENTS) if known else PLACEMENTS.arrow().empty_table()
 
     @property
     def done(self) -> tuple[str, ...]:
-        """The systems that were measured, in the order of the plan."""
+        """Labels of the measured systems, in the order of the plan."""
         return self._with_status(Status.DONE)
 
     @cached_property
     def ordered(self) -> tuple[str, ...]:
-        """The systems that were measured, best first: the order of every table of this run (F24)."""
+        """Labels of the measured systems, best first: the order of every table of this run (F24)."""
         from bakeoff.stats.compare import rank_systems
 
         if not self.done:
@@ -219,14 +220,14 @@ class Result:
 
     @property
     def letters(self) -> dict[str, str]:
-        """The label of each letter in the table of systems: A is the first of `ordered`."""
+        """Label of each letter in the table of systems: A is the first of `ordered`."""
         from bakeoff.stats.number_format import letter
 
         return {letter(place): system for place, system in enumerate(self.ordered, start=1)}
 
     @property
     def failed(self) -> dict[str, str]:
-        """The systems that failed, each with its reason."""
+        """Failed systems, each with its reason."""
         rows = self.systems.to_pylist()
         return {row["system"]: row["reason"] for row in rows if row["status"] != Status.DONE}
 
@@ -237,14 +238,14 @@ class Result:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What to use, or why that can't be told."""
+        """Which system to use, or why the data can't decide."""
         from bakeoff.runs.verdict import decide_run
 
         return decide_run(self)
 
     @cached_property
     def recommendation(self) -> Recommendation | None:
-        """The system to take, what that may cost, and why; None where no system finished."""
+        """The system to take, what that may cost, and why; None if no system finished."""
         from bakeoff.runs.recommend import recommend_run
 
         return recommend_run(self)
@@ -259,7 +260,7 @@ class Result:
         return self._comparisons[name]
 
     def summaries(self, measure: str) -> dict[str, SystemSummary]:
-        """Each system's mean and interval on a measure; cheap where the pairs are not needed."""
+        """Each system's mean and interval on a measure; cheaper than `compare` if pairs are not needed."""
         from bakeoff.stats.compare import summarise
 
         name = self.measure(measure)
@@ -283,7 +284,7 @@ class Result:
         return score_matrix(self, self.measure(measure))
 
     def incomplete(self, measure: str) -> tuple[str, ...]:
-        """The queries of a measure's means whose truth names files that were not read (F55)."""
+        """Queries in a measure's means whose truth names files that were not read (F55)."""
         if parse(self.measure(measure)).definition.needs not in (
             RequiredInput.JUDGMENTS,
             RequiredInput.SPANS,
@@ -292,10 +293,10 @@ class Result:
         return tuple(dict.fromkeys(one.query_id for one in self.record.unread_truth))
 
     def measure(self, name: str) -> str:
-        """The full name of a measure of this run, from a full or short one."""
+        """Full name of a measure of this run, from a full or short one."""
         wanted = parse(name)
         known = [parse(text) for text in self.record.measures]
-        # a level that is named is meant: RR@10(answer) is never answered with RR@10(document) (F15)
+        # an explicit unit is binding: RR@10(answer) never resolves to RR@10(document) (F15)
         open_level = [one for one in known if one.name == wanted.name and None in (one.unit, wanted.unit)]
         alike = [one for one in open_level if one == replace(wanted, unit=one.unit)]
         for measure in (*(one for one in known if one == wanted), *alike):
@@ -305,17 +306,17 @@ class Result:
         )
 
     def system(self, name: str) -> str:
-        """The label of a system: from the label, its letter in the table, or words that only it has."""
+        """Label of a system, from its label, its letter in the table, or words only it contains."""
         if name in self.done:
             return name
         found = match_labels(name, self.done, self.letters)
         if len(found) == 1:
             return found[0]
-        why = f"fits {len(found)} systems" if found else "fits no system"
+        why = f"fits {len(found)} systems" if found else "matches no system"
         raise ComparisonError(f"{name!r} {why} of this run. Systems: {'; '.join(found or self.done)}.")
 
     def timing(self, system: str, phase: str, statistic: str) -> float | None:
-        """One timing, or None where it was not measured."""
+        """One timing, or None if it was not measured."""
         return self._timing_index.get((system, phase, statistic))
 
     @cached_property
@@ -324,7 +325,7 @@ class Result:
         return {(row["system"], row["phase"], row["statistic"]): row["value"] for row in rows}
 
     def table_file(self, schema: Schema) -> Path:
-        """The file of a table, for who reads a part of it; one of an unfinished run or changed since is refused."""
+        """Path of a table, for reading parts of it; raises if the run is unfinished or the table was changed."""
         require_finished(self.path, self.record)
         if not self._trust and schema.name not in self._unchanged:
             require_unchanged(self.path, schema, self.record)
@@ -342,11 +343,11 @@ class Result:
 
 
 def open_run(folder: str | Path, workers: WorkerPool | None = None, *, trust: bool = False) -> Result:
-    """The result in a run's folder, scored by its rules; `trust` accepts tables that were edited."""
+    """Open the result in a run's folder, scored by its rules; `trust` accepts tables that were edited."""
     return Result(Path(folder), workers, trust=trust)
 
 
 def compare(result: Result, a: str, b: str, measure: str | None = None) -> PairComparison:
-    """Two systems of a run, paired by query; names may be words that fit one system only."""
+    """Compare two systems of a run, paired by query; a name may be words that match one system only."""
     comparison = result.compare(measure or result.record.primary)
     return comparison.pair(result.system(a), result.system(b))

@@ -1,4 +1,4 @@
-"""Which folder a run writes to, and what happens to an earlier run there."""
+"""Chooses the folder a run writes to, and handles an earlier run there."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ RUNS = Path("runs")
 
 
 def choose_folder(plan: Plan, out: Path | None, *, force: bool = False) -> Path:
-    """The folder of a run: the one given, that of the same plan's unfinished run, or a new one.
-
-    A folder that holds the run of another experiment is refused; with `force` that run is moved aside (F64).
-    """
+    """Return a run's folder: the given one, that of the same plan's unfinished run, or a new one. A folder
+    with the run of another experiment is refused; `force` moves that run aside (F64)."""
     given, out = out, out or _find_unfinished(plan)
     _refuse_inside_corpus(plan, out or RUNS / slug(plan.name))
     if out is None:
@@ -45,7 +43,7 @@ def choose_folder(plan: Plan, out: Path | None, *, force: bool = False) -> Path:
 
 
 def _find_unfinished(plan: Plan) -> Path | None:
-    """The newest folder of the same plan whose run did not finish and is not at work in another process."""
+    """Newest folder of an unfinished run of the same plan that no other process is writing."""
     found = sorted(RUNS.glob(f"{slug(plan.name)}-*/run.json"), reverse=True)
     for path in found[:1]:
         try:
@@ -59,24 +57,24 @@ def _find_unfinished(plan: Plan) -> Path | None:
 
 
 def _busy_process(folder: Path) -> int | None:
-    """The other process that is writing a run to a folder now."""
+    """Id of another process that is currently writing a run to a folder."""
     progress = read_progress(folder)
     busy = progress is not None and progress.pid != os.getpid() and process_is_alive(progress)
     return progress.pid if progress is not None and busy else None
 
 
 def _refuse_inside_corpus(plan: Plan, out: Path) -> None:
-    """Results among the documents would be documents of the next run."""
+    """Raise if results would lie among the documents, where the next run would read them."""
     source = registry.load("sources", plan.source.name)(plan.source.params)
     if isinstance(source, SupportsReadsFrom) and source.reads_from(out):
         raise SettingError(
             f"{out} is inside the corpus folder, so the next run would read these results as documents. Choose another "
-            "folder with --out, or leave it out of the corpus with `exclude`."
+            "folder with --out, or `exclude` it from the corpus."
         )
 
 
 def _claim(plan: Plan, out: Path, force: bool) -> None:
-    """Move the run of another experiment aside with `force`, else refuse to replace it."""
+    """Move the run of another experiment aside if `force` is set, else raise."""
     try:
         other = read_record(out)
     except DataError as exc:
@@ -99,7 +97,7 @@ def _claim(plan: Plan, out: Path, force: bool) -> None:
 
 
 def earlier_results(plan: Plan, folder: Path) -> str:
-    """A warning where a run replaces finished results of an earlier text of its experiment, else ''."""
+    """A warning if a run replaces finished results of an earlier version of its experiment, else ''."""
     try:
         record = read_record(folder)
     except DataError:
@@ -113,14 +111,14 @@ def earlier_results(plan: Plan, folder: Path) -> str:
 
 
 def _is_same_experiment(record: RunRecord, plan: Plan, out: Path) -> bool:
-    """Whether a record is of this plan, or of an earlier text of the same file."""
+    """Whether a record belongs to this plan, or to an earlier version of the same file."""
     if record.name == plan.name and record.plan == plan.fingerprint():
         return True
     return bool(record.experiment_place) and record.experiment_place == experiment_place(plan, out)
 
 
 def experiment_place(plan: Plan, folder: Path) -> str:
-    """Where the experiment's file is, as a fingerprint: a path may hold names that must not be published."""
+    """Location of the experiment's file as a fingerprint: a path may contain names that must not be published."""
     place = os.path.relpath(plan.folder / plan.file, folder.resolve())
     return fingerprint("experiment place", Path(place).as_posix()) if plan.file else ""
 

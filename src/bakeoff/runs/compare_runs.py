@@ -1,4 +1,4 @@
-"""Several runs as one comparison: the systems two of them share, or all systems of runs of one truth."""
+"""Compares several runs: the systems two of them share, or all systems of runs with the same truth."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_comparable(one: Result, other: Result, *, allow_mixed: bool = False) -> tuple[str, ...]:
-    """Refuse results made under different conventions, unless mixing them is allowed; returns what differs."""
+    """Raise if results were made under different conventions, unless mixing is allowed; returns the differences."""
     if one.judged_by_people != other.judged_by_people:
         raise ComparisonError(
             f"people judged {len(one.judged_by_people):,} questions of {one.record.run} and "
@@ -30,7 +30,7 @@ def check_comparable(one: Result, other: Result, *, allow_mixed: bool = False) -
 
 
 def changed_models(one: RunRecord, other: RunRecord) -> list[str]:
-    """One sentence for each model that gives other vectors in the second run, under the same name."""
+    """One sentence per model whose vectors differ in the second run under the same name."""
     from bakeoff.pipeline.canary import changed_models as compare_canaries
     from bakeoff.pipeline.canary import read_canary
 
@@ -41,7 +41,7 @@ def changed_models(one: RunRecord, other: RunRecord) -> list[str]:
 def compare_across(
     one: Result, other: Result, measure: str | None = None, *, allow_mixed: bool = False
 ) -> Comparison:
-    """The systems two runs share, as `system @ run`, paired by the queries they share (F24)."""
+    """Compare the systems two runs share, as `system @ run`, paired by their common queries (F24)."""
     from bakeoff.stats.compare import compare as compare_systems
 
     check_comparable(one, other, allow_mixed=allow_mixed)
@@ -51,7 +51,7 @@ def compare_across(
 
 
 def join_matrices(left: ScoreMatrix, right: ScoreMatrix, first: str, second: str) -> ScoreMatrix:
-    """One matrix of the systems two runs share; a query that only one has is not computed for the other."""
+    """One matrix of the systems two runs share; a query missing in one is NaN there."""
     shared = [system for system in left.systems if system in right.systems]
     if not shared:
         raise ComparisonError("the runs share no system. Compare runs of the same experiment.")
@@ -64,7 +64,7 @@ def join_matrices(left: ScoreMatrix, right: ScoreMatrix, first: str, second: str
 
 @dataclass(frozen=True, slots=True)
 class DatedSystem:
-    """A system of one of several runs: its name in their comparison, its run, when that began, and its own label."""
+    """A system in a comparison of several runs: its name there, its run, when that began, and its own label."""
 
     name: str
     run: str
@@ -74,7 +74,7 @@ class DatedSystem:
 
 @dataclass(frozen=True, slots=True)
 class RunsComparison:
-    """All systems of several runs of one truth, compared as if of one run; by quality, not by speed."""
+    """All systems of several runs with the same truth, compared by quality as if from one run; not by speed."""
 
     systems: tuple[DatedSystem, ...]
     comparison: Comparison
@@ -88,13 +88,13 @@ class RunsComparison:
 def compare_runs(
     results: Sequence[Result], measure: str | None = None, *, allow_mixed: bool = False
 ) -> RunsComparison:
-    """All systems of runs that were scored against the same truth, paired by query (S0-48)."""
+    """Compare all systems of runs that were scored against the same truth, paired by query (S0-48)."""
     from bakeoff.stats.compare import compare as compare_systems
 
     first = results[0]
     for other in results[1:]:
         if other.record.run == first.record.run:
-            raise ComparisonError(f"{first.record.run} is given twice. Give the folders of different runs.")
+            raise ComparisonError(f"{first.record.run} is listed twice. Give the folders of different runs.")
         check_comparable(first, other, allow_mixed=allow_mixed)
         if first.record.truth_fingerprint != other.record.truth_fingerprint:
             raise ComparisonError(
@@ -113,7 +113,7 @@ def compare_runs(
 
 
 def dated_names(results: Sequence[Result]) -> dict[tuple[str, str], str]:
-    """The name of each run's systems among those of all: with the run where several have a system of that label."""
+    """Name of each run's systems in the comparison, with the run's name if several use the same label."""
     labels = Counter(system for result in results for system in result.done)
     return {
         (result.record.run, one): one if labels[one] == 1 else f"{one} @ {result.record.run}"
@@ -123,15 +123,13 @@ def dated_names(results: Sequence[Result]) -> dict[tuple[str, str], str]:
 
 
 def _stack_matrices(parts: Sequence[tuple[ScoreMatrix, Mapping[str, str]]]) -> ScoreMatrix:
-    """One matrix of systems of several, under new names; a query that one lacks is not computed for its systems."""
+    """One matrix of several matrices' systems, under new names; a query missing in one is NaN there."""
     import numpy as np
 
     matrices = [matrix for matrix, _ in parts]
     measures = list(dict.fromkeys(matrix.measure for matrix in matrices))
     if len(measures) > 1:
-        raise ComparisonError(
-            f"the runs measured {' and '.join(measures)}. Compare one and the same measure."
-        )
+        raise ComparisonError(f"the runs measured {' and '.join(measures)}. Compare on a single measure.")
     queries = tuple(dict.fromkeys(query for matrix in matrices for query in matrix.queries))
     categories = {
         query: category

@@ -1,7 +1,5 @@
-"""What a system costs at the experiment's prices: a million queries, one refresh of the corpus, a month of storage.
-
-A price or a figure that is missing makes the cost null, with the reason; nothing unknown counts as zero.
-"""
+"""The cost of a system at the experiment's prices: per million queries, per corpus refresh, per month of
+storage. A missing price or figure makes the cost null, with the reason; nothing unknown counts as zero."""
 
 from __future__ import annotations
 
@@ -25,14 +23,14 @@ ESTIMATED = f"tokens are estimated at {CHARACTERS_A_TOKEN} characters each"
 
 @dataclass(frozen=True, slots=True)
 class PricedCost:
-    """An amount in the prices' currency, or null with the reason; `note` may also say what was estimated."""
+    """An amount in the prices' currency, or null with the reason; `note` may also state an estimate."""
 
     amount: float | None
     note: str = ""
 
     @property
     def text(self) -> str:
-        """The amount as tables show it: a dash where it is unknown."""
+        """The amount as shown in tables; a dash if unknown."""
         if self.amount is None:
             return "–"
         return f"{self.amount:,.2f}" if self.amount >= 0.1 else f"{self.amount:.3g}"
@@ -40,7 +38,7 @@ class PricedCost:
 
 @dataclass(frozen=True, slots=True)
 class TokenUse:
-    """How many tokens a model reads; null where it is not known."""
+    """Number of tokens a model reads; null if unknown."""
 
     count: float | None
     estimated: bool = False
@@ -48,7 +46,7 @@ class TokenUse:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one system uses: queries a second, tokens a query and a refresh, seconds of a refresh, index bytes."""
+    """What one system uses: queries per second, tokens per query and refresh, seconds per refresh, index bytes."""
 
     embedder: tuple[str, ...]
     qps: float | None
@@ -69,7 +67,7 @@ class Cost:
 
     @property
     def texts(self) -> list[str]:
-        """A million queries, a refresh and a month of storage, as tables show them."""
+        """Cost of a million queries, a refresh and a month of storage, as shown in tables."""
         return [self.million_queries.text, self.refresh.text, self.storage_month.text]
 
     @property
@@ -88,24 +86,24 @@ class Cost:
 
 
 def estimate_cost(prices: Prices, usage: Usage) -> Cost:
-    """The costs of a system; the machine is paid while it answers and while it builds."""
+    """Costs of a system; the machine is charged while it answers and while it builds."""
     seconds = None if not usage.qps else MILLION / usage.qps
     return Cost(
-        _both(prices, usage, seconds, usage.query_tokens, MILLION, "no queries a second were measured"),
+        _both(prices, usage, seconds, usage.query_tokens, MILLION, "no queries per second were measured"),
         _both(
             prices,
             usage,
             usage.refresh_seconds,
             usage.refresh_tokens,
             1.0,
-            "a step was taken from the cache, not timed",
+            "a step came from the cache and was not timed",
         ),
         _storage(prices, usage.index_bytes),
     )
 
 
 def prices_of(result: Result) -> Prices | None:
-    """The price table a run's experiment had."""
+    """The price table of a run's experiment."""
     data = parse(result.record.experiment, f"{result.path}/run.json, experiment", DataError).data
     given = data.get("prices") if isinstance(data, dict) else None
     if given is None:
@@ -118,7 +116,7 @@ def prices_of(result: Result) -> Prices | None:
 
 
 def run_costs(result: Result, prices: Prices | None = None) -> dict[str, Cost]:
-    """The costs of each system of a run by its own timings; nothing without prices."""
+    """Costs of each system of a run by its own timings; empty without prices."""
     table = prices or prices_of(result)
     if table is None:
         return {}
@@ -127,7 +125,8 @@ def run_costs(result: Result, prices: Prices | None = None) -> dict[str, Cost]:
 
 
 def run_usage(result: Result, row: TableRow, qps: float | None = None) -> Usage:
-    """What a system of a run uses; queries a second are those of one thread, from the mean latency, unless measured."""
+    """What a system of a run uses; queries per second are those of one thread, from the mean latency, unless
+    measured."""
     system = row["system"]
     mean = result.timing(system, "total", "mean_ms")
     serial = 1000 / mean if mean else None
@@ -147,7 +146,7 @@ def run_usage(result: Result, row: TableRow, qps: float | None = None) -> Usage:
 
 
 def _refresh_seconds(result: Result, system: str, embeds: bool) -> float | None:
-    """Reading, chunking, embedding, inserting and indexing together; null where one of them was not timed."""
+    """Seconds of reading, chunking, embedding, inserting and indexing; null if one was not timed."""
     parts = [result.timing(system, phase, "seconds") for phase in PHASES if embeds or phase != "embed_chunks"]
     return None if any(part is None for part in parts) else sum(part or 0.0 for part in parts)
 
@@ -155,7 +154,7 @@ def _refresh_seconds(result: Result, system: str, embeds: bool) -> float | None:
 def _both(
     prices: Prices, usage: Usage, seconds: float | None, tokens: TokenUse, times: float, unknown: str
 ) -> PricedCost:
-    """Machine time and tokens together."""
+    """Cost of machine time and tokens together."""
     machine = prices.machine_per_hour
     if machine is None:
         return PricedCost(None, "prices.machine_per_hour is not given")
@@ -168,7 +167,7 @@ def _both(
 
 
 def _tokens(prices: Prices, embedder: Sequence[str], tokens: TokenUse, times: float) -> PricedCost:
-    """The price of the tokens a model reads; no model reads none."""
+    """Price of the tokens a model reads; 0 without a model."""
     if not embedder:
         return PricedCost(0.0)
     known = next((name for name in embedder if name in prices.million_tokens), None)
@@ -180,7 +179,7 @@ def _tokens(prices: Prices, embedder: Sequence[str], tokens: TokenUse, times: fl
     if price == 0:
         return PricedCost(0.0)
     if tokens.count is None:
-        return PricedCost(None, "its tokens are not known")
+        return PricedCost(None, "its number of tokens is not known")
     return PricedCost(price * tokens.count * times / MILLION, ESTIMATED if tokens.estimated else "")
 
 

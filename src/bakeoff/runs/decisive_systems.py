@@ -1,4 +1,4 @@
-"""Which systems are compared pair by pair: all, or the best means where all would take too long."""
+"""Chooses the systems to compare pair by pair: all, or those with the best means if all would take too long."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from bakeoff.stats.comparison import Comparison
 from bakeoff.stats.tests import flips_for
 
 WORK = 2e12
-"""Sign flips × queries × pairs beyond which a comparison of all pairs takes minutes, and memory to match."""
+"""Sign flips × queries × pairs beyond which comparing all pairs takes minutes, and much memory."""
 MOST_COMPARED = 40
-"""Systems that are compared where all are too many."""
+"""Number of systems to compare if there are too many."""
 
 
 def too_many(systems: int, queries: int) -> bool:
-    """Whether comparing all pairs would take more work than a report may cause."""
+    """Whether comparing all pairs would take too long for a report."""
     pairs = systems * (systems - 1) // 2
     return pairs > 0 and float(pairs) * flips_for(pairs, 0.05) * queries > WORK
 
@@ -28,7 +28,7 @@ def compares_all(result: Result) -> bool:
 
 @once_per_result
 def decisive_comparison(result: Result) -> Comparison:
-    """All pairs of systems on the primary measure, or of the best means where all are too many."""
+    """Compare all pairs of systems on the primary measure, or only the best means if there are too many."""
     if compares_all(result):
         return result.comparison
     matrix = result.matrix(result.record.primary)

@@ -1,4 +1,4 @@
-"""suggest: read the corpus, draft what its structure allows, choose, write."""
+"""suggest: reads the corpus, drafts queries from its structure, selects and writes them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bakeoff.truth.resolve import UNJUDGED_COPY, resolve
 
 @dataclass(frozen=True, slots=True)
 class DraftRequest:
-    """How many drafts, chosen by which seed, and the SQL dialect ('' to try several)."""
+    """Number of drafts, the seed that selects them, and the SQL dialect ('' to try several)."""
 
     n: int = 60
     seed: int = 7
@@ -32,7 +32,7 @@ class DraftRequest:
 
 @dataclass(frozen=True, slots=True)
 class DraftedQueries:
-    """What was drafted, by category, and what the user should know."""
+    """What was drafted, by category, and notes for the user."""
 
     text: str
     drafts: tuple[QueryDraft, ...]
@@ -41,7 +41,7 @@ class DraftedQueries:
 
     @property
     def total(self) -> int:
-        """How many queries were drafted."""
+        """Number of drafted queries."""
         return len(self.drafts)
 
 
@@ -54,7 +54,7 @@ def suggest(
     force: bool = False,
     home: Path | None = None,
 ) -> DraftedQueries:
-    """Write drafted queries to a file, and with `masked` the corpus without the sentences they were made of."""
+    """Write drafted queries to a file and, with `masked`, the corpus without the sentences they came from."""
     if out.exists() and not force:
         raise SettingError(f"{out} exists. Use --force to replace it, or another --out.")
     plan = experiment.load(what)
@@ -70,7 +70,7 @@ def suggest(
 
 
 def draft_queries(corpus: ReadCorpus, wish: DraftRequest, name: str) -> DraftedQueries:
-    """The drafts of a corpus; every one of them resolves."""
+    """Draft queries from a corpus; each one resolves."""
     columns = [corpus.documents[key].to_pylist() for key in ("id", "kind", "text")]
     documents = list(zip(*columns, strict=True))
     notes: list[str] = []
@@ -79,8 +79,8 @@ def draft_queries(corpus: ReadCorpus, wish: DraftRequest, name: str) -> DraftedQ
     chosen = _resolvable(choose(pool, wish.n, wish.seed), corpus, notes)
     if not chosen:
         raise CorpusError(
-            f"nothing to draft from in {len(documents)} documents. Queries are made of Python docstrings, headings,"
-            f" titles and SQL relations. {' '.join(notes)}".strip()
+            f"found nothing to draft from in {len(documents)} documents. Drafts come from Python "
+            f"docstrings, headings, titles and SQL relations. {' '.join(notes)}".strip()
         )
     if len(chosen) < wish.n:
         notes.append(f"Drafted {len(chosen)} of the {wish.n} requested: the documents offer no more.")
@@ -108,19 +108,19 @@ def _from_sql(documents: list[tuple[str, str, str]], dialect: str, notes: list[s
         missing = MissingExtraError("SQL lineage needs sqlglot: pip install 'bakeoff[suggest]'")
         if len(files) == len(documents):
             raise missing from exc
-        notes.append(f"{len(files)} SQL files were not looked at. {missing}")
+        notes.append(f"{len(files)} SQL files were skipped. {missing}")
         return []
     from bakeoff.truth.drafting.lineage import from_lineage
 
     found, failed = relations(files, dialect)
     if failed:
         shown = ", ".join(failed[:3])
-        notes.append(f"{len(failed)} SQL files could not be parsed ({shown}). Name their --dialect.")
+        notes.append(f"{len(failed)} SQL files could not be parsed ({shown}). Set --dialect.")
     return list(from_lineage(found))
 
 
 def _resolvable(drafts: list[QueryDraft], corpus: ReadCorpus, notes: list[str]) -> list[QueryDraft]:
-    """The drafts without those whose truth has a problem."""
+    """The drafts whose truth resolves without a problem."""
     if not drafts:
         return []
     wrong = {
@@ -129,14 +129,14 @@ def _resolvable(drafts: list[QueryDraft], corpus: ReadCorpus, notes: list[str]) 
         if problem.code != UNJUDGED_COPY
     }
     if wrong:
-        notes.append(f"{len(wrong)} drafts were left out: their truth does not resolve.")
+        notes.append(f"{len(wrong)} drafts were dropped because their truth does not resolve.")
     return [draft for draft in drafts if draft.id not in wrong]
 
 
 def _write_masked(plan: Plan, corpus: ReadCorpus, made: DraftedQueries, into: Path) -> None:
     folder = getattr(plan.source.params, "folder", None)
     if plan.source.name != "folder" or not isinstance(folder, Path):
-        raise SettingError(f"--masked copies a folder, but the corpus is {plan.source.name}. Leave it out.")
+        raise SettingError(f"--masked copies a folder, but the corpus is {plan.source.name}. Remove it.")
     columns = [corpus.documents[key].to_pylist() for key in ("id", "text")]
     try:
         write_masked(folder, into, dict(zip(*columns, strict=True)), made.drafts)

@@ -1,4 +1,4 @@
-"""Searches of a run that returned nothing for many queries: as records, and in words (F56)."""
+"""Searches of a run that returned nothing for many queries: records and sentences (F56)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from bakeoff.runs.record import EmptySearchRecord
 from bakeoff.truth.queries import QuerySet
 
 NOTEWORTHY = 0.02
-"""The share of queries without a result above which a search is reported."""
+"""Searches are reported above this share of queries without a result."""
 EXAMPLES = 3
 HINTS = {
-    "keywords": "Check the words of the search engine: its analyzer may not fit the language of the documents, or the "
-    "questions are in another one.",
+    "keywords": "Check the search engine's analyzer: it may not fit the language of the documents or the "
+    "questions.",
     "": "Check filters and the store's settings.",
 }
 
 
 def noteworthy_empty_searches(cells: Iterable[SystemResult], queries: QuerySet) -> list[EmptySearchRecord]:
-    """The searches that found nothing for more than a few of the queries that have a right answer."""
+    """Searches that found nothing for more than a few answerable queries."""
     return [record for cell in cells for record in _noteworthy(cell, queries)]
 
 
@@ -41,7 +41,7 @@ def _noteworthy(cell: SystemResult, queries: QuerySet) -> Iterator[EmptySearchRe
 
 
 def empty_search_sentences(found: Sequence[EmptySearchRecord]) -> tuple[str, ...]:
-    """What the reader of a comparison must know about searches that found nothing."""
+    """Sentences on searches that found nothing, for the reader of a comparison."""
     groups: dict[tuple[str, int, int], list[EmptySearchRecord]] = {}
     for one in found:
         groups.setdefault((one.search, one.queries, one.of), []).append(one)

@@ -1,4 +1,4 @@
-"""Rankings of other tools as a run's folder, so that everything that reads runs reads them too."""
+"""Stores other tools' rankings as a run folder, so that everything that reads runs can read them."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def write_file_run(
     preset: str | None,
     missing: str,
 ) -> Result:
-    """A run's folder of the rankings in files, scored by judgments; one that exists is not replaced."""
+    """Write a run folder from ranking files, scored by judgments; an existing one is not replaced."""
     if (folder / "run.json").exists():
-        raise SettingError(f"{folder} is a run already. Choose another folder with --out.")
+        raise SettingError(f"{folder} already holds a run. Choose another folder with --out.")
     if missing not in get_args(Missing):
         raise SettingError(f"missing is {missing!r}; use {', '.join(get_args(Missing))}.")
     conventions = find_preset(preset).conventions if preset else DEFAULT
@@ -73,7 +73,7 @@ def write_file_run(
 
 
 def _excluded(scores: FileScores) -> list[ExcludedQuery]:
-    """The queries that a measure has no value for, each once."""
+    """Queries without a value on a measure, each once."""
     found = {
         (query, name): why
         for name, each in scores.items()

@@ -55,7 +55,7 @@ QUERIES = Schema(
     ),
     added=("cluster",),
 )
-"""`cluster` is the same for queries that are not independent of each other."""
+"""Queries with the same `cluster` are not independent of each other."""
 
 UNFINISHED = ("running", "stopped")
 """States of a run."""
@@ -68,7 +68,7 @@ class RunFolder:
         self.path = path
 
     def cell(self, key: str) -> SystemResult | None:
-        """A finished system's tables, or None where it is not finished; a damaged one is removed."""
+        """A finished system's tables, or None if it is unfinished; a damaged one is deleted."""
         folder = self.path / "cells" / key
         if not verify_folder(folder, f"cells/{key}") or not all(
             (folder / f"{schema.name}.parquet").exists() for schema in CELL
@@ -79,19 +79,19 @@ class RunFolder:
         return SystemResult(**tables, measured=_written(folder / f"{SYSTEMS.name}.parquet"))
 
     def keep(self, key: str, cell: SystemResult) -> None:
-        """Make a finished system durable."""
+        """Store a finished system durably."""
         aside = self.path / "cells" / ".aside"
         with durable_folder(self.path / "cells" / key, aside, f"cells/{key}") as folder:
             for schema in CELL:
                 _write(folder / f"{schema.name}.parquet", getattr(cell, schema.name), schema)
 
     def record(self, record: RunRecord) -> None:
-        """Write run.json in one step."""
+        """Write run.json atomically."""
         text = record.model_dump_json(indent=1)
         write_file(self.path / "run.json", text.encode() + b"\n")
 
     def table(self, schema: Schema, tables: Iterable[pa.Table]) -> str:
-        """Write one result table in one step, from the tables of all cells in their order, and return its hash."""
+        """Write one result table atomically from the tables of all cells, in order, and return its hash."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -110,10 +110,12 @@ def _written(path: Path) -> str:
 
 
 def read_record(folder: Path) -> RunRecord:
-    """The record of a run's folder; one of another schema version is refused with the reason."""
+    """Read the record of a run's folder; another schema version is an error."""
     path = folder / "run.json"
     if not path.is_file():
-        raise DataError(f"{folder} is not a run: it has no run.json. Give a folder that `bakeoff run` wrote.")
+        raise DataError(
+            f"{folder} is not a run folder: it has no run.json. Give a folder written by `bakeoff run`."
+        )
     try:
         data = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as exc:
@@ -134,7 +136,7 @@ def read_record(folder: Path) -> RunRecord:
 
 
 def read_tags(text: str | None) -> JsonObject:
-    """The tags of a query from the cell that keeps them."""
+    """Parse the stored tags of a query."""
     try:
         tags = json.loads(text or "{}")
     except (ValueError, RecursionError) as exc:
@@ -142,7 +144,9 @@ def read_tags(text: str | None) -> JsonObject:
             f"{QUERIES.name}.parquet: tags are not JSON ({exc}). Run the experiment again."
         ) from exc
     if not isinstance(tags, dict):
-        raise DataError(f"{QUERIES.name}.parquet: tags are {tags!r}, no object. Run the experiment again.")
+        raise DataError(
+            f"{QUERIES.name}.parquet: tags are {tags!r}, not an object. Run the experiment again."
+        )
     return tags
 
 
@@ -152,27 +156,27 @@ def read_table(folder: Path, schema: Schema) -> pa.Table:
 
 
 def require_finished(folder: Path, record: RunRecord) -> None:
-    """Refuse a run whose tables are not there yet, or are those of an earlier run."""
+    """Raise if a run's tables are missing, or belong to an earlier run."""
     if record.status in UNFINISHED:
         raise DataError(
-            f"{folder} is not a finished run: its status is {record.status}. `bakeoff run` with the same experiment "
-            "resumes it; `bakeoff status` shows how far it is."
+            f"{folder} is not a finished run: its status is {record.status}. Resume it with `bakeoff run` "
+            "and the same experiment; `bakeoff status` shows its progress."
         )
 
 
 def require_unchanged(folder: Path, schema: Schema, record: RunRecord) -> None:
-    """Refuse a table whose bytes changed after the run; runs of version 0.1 recorded no hashes."""
+    """Raise if a table's bytes changed after the run; runs of version 0.1 recorded no hashes."""
     path, digest = folder / f"{schema.name}.parquet", record.tables.get(schema.name)
     if digest is not None and path.is_file() and _digest(path) != digest:
         raise DataError(
             f"{path} was changed after the run: its hash is not the one in run.json. Restore the file, or run the "
-            "experiment again. `bakeoff report`, `final-report`, `compare`, `diff` and `export` read it as it is "
-            "with --trust."
+            "experiment again. `bakeoff report`, `final-report`, `compare`, `diff` and `export` accept it "
+            "as it is with --trust."
         )
 
 
 def changed_tables(folder: Path, record: RunRecord) -> list[str]:
-    """The names of the tables that are no longer the files the run wrote."""
+    """Names of the tables that differ from the files the run wrote."""
     paths = {name: folder / f"{name}.parquet" for name in record.tables}
     return [
         name for name, path in paths.items() if not path.is_file() or _digest(path) != record.tables[name]
@@ -180,7 +184,7 @@ def changed_tables(folder: Path, record: RunRecord) -> list[str]:
 
 
 def describe_changes(folder: Path, record: RunRecord) -> tuple[str, ...]:
-    """A note that names the tables changed since the run; nothing where none was."""
+    """A note naming the tables changed since the run; empty if none was."""
     changed = [f"{name}.parquet" for name in changed_tables(folder, record)]
     return (f"Read with --trust although changed after the run: {', '.join(changed)}.",) if changed else ()
 
@@ -192,7 +196,7 @@ def _digest(path: Path) -> str:
 
 @contextlib.contextmanager
 def translate_table_errors(path: Path) -> Iterator[None]:
-    """A result table that is missing or damaged is a DataError."""
+    """Convert errors about a missing or damaged result table into DataError."""
     import pyarrow as pa
 
     try:

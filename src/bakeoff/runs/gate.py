@@ -1,4 +1,4 @@
-"""Is a new run no worse than a baseline, by more than a margin? A non-inferiority test for a team's CI."""
+"""Non-inferiority test for CI: a new run must not be worse than its baseline by more than a margin."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SMALLEST_CATEGORY = 5
 
 @dataclass(frozen=True, slots=True)
 class GateRules:
-    """What may be lost: points of the primary measure overall, and points within a category."""
+    """Tolerated losses: points of the primary measure overall, and points within a category."""
 
     margin: float
     category_margin: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse margins that are no margins."""
+        """Raise unless margins are positive numbers."""
         for name, value in (("margin", self.margin), ("category margin", self.category_margin)):
             if value is not None and not value > 0:
                 raise ComparisonError(f"the {name} is {value:g}. Give the points that may be lost, above 0.")
@@ -33,7 +33,8 @@ class GateRules:
 
 @dataclass(frozen=True, slots=True)
 class CategoryCheck:
-    """One category of queries; `regressed` only where a loss beyond the margin is shown after Holm's correction."""
+    """One category of queries; `regressed` only if a loss beyond the margin is significant after Holm's
+    correction."""
 
     category: str
     n: int
@@ -58,19 +59,20 @@ class SystemCheck:
     categories: tuple[CategoryCheck, ...]
     clusters: int = 0
     effective_n: float = 0.0
-    """Independent queries that would show as much as these, which may come in clusters."""
+    """Number of independent queries with the same information as these, which may be clustered."""
     holds_level: bool = True
-    """False where it is not worse on these queries, but a kind too rare to be among them could hide a larger loss."""
+    """False if it is not worse on these queries, but a query kind too rare to be sampled could hide a larger
+    loss."""
 
     @property
     def passed(self) -> bool:
-        """Whether it is shown to be no worse than the margin allows, in every category too."""
+        """Whether it is shown to be no worse than the margin allows, also in every category."""
         return self.verdict == "no worse" and not any(one.regressed for one in self.categories)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateResult:
-    """The outcome: every system must pass, which keeps the error rate of the whole at that of one test."""
+    """The outcome: every system must pass, which keeps the overall error rate at that of one test."""
 
     baseline: str
     candidate: str
@@ -79,7 +81,7 @@ class GateResult:
     systems: tuple[SystemCheck, ...]
     notes: tuple[str, ...]
     truth: str
-    """Whose judgments both runs were scored by: `reviewed` (people's where complete) or `rules`."""
+    """Source of both runs' judgments: `reviewed` (people's where complete) or `rules`."""
 
     @property
     def passed(self) -> bool:
@@ -97,14 +99,11 @@ def run_gate(
     allow_mixed: bool = False,
     renamed: Mapping[str, str] | None = None,
 ) -> GateResult:
-    """Test each system both runs have, or the one named, paired by the queries they share.
-
-    `renamed` gives the new label of a system by its label in the baseline; a system that only its label changed is
-    found without it.
-    """
+    """Test each system that both runs have, or the named one, paired by common queries. `renamed` maps
+    baseline labels to new ones; a system whose label alone changed is matched without it."""
     runs = (baseline.record.run, candidate.record.run)
     if runs[0] == runs[1]:
-        raise ComparisonError(f"{runs[0]} is given twice. Give the baseline's folder and the new run's.")
+        raise ComparisonError(f"{runs[0]} is both baseline and new run. Give two different folders.")
     for one in (baseline, candidate):
         _require_unchanged(one)
     differing = check_comparable(baseline, candidate, allow_mixed=allow_mixed)
@@ -135,7 +134,7 @@ def run_gate(
 
 
 def same_systems(baseline: Result, candidate: Result, renamed: Mapping[str, str]) -> dict[str, str]:
-    """The new label of each system of the baseline that finished in both runs: as given, as before, or by identity."""
+    """New label of each baseline system that finished in both runs: mapped, unchanged, or matched by identity."""
     given = {baseline.system(old): candidate.system(new) for old, new in renamed.items()}
     old_parts, new_parts = _labels_by_parts(baseline), _labels_by_parts(candidate)
     moved = {
@@ -155,14 +154,14 @@ def same_systems(baseline: Result, candidate: Result, renamed: Mapping[str, str]
 
 
 def _labels_by_parts(result: Result) -> dict[str, str]:
-    """The label of each finished system by what identifies its parts; parts that two systems share name neither."""
+    """Label of each finished system by the identity of its parts; parts shared by two systems are left out."""
     rows = [row for row in result.systems.to_pylist() if row["system"] in result.done]
     counts = Counter(row["params"] for row in rows)
     return {row["params"]: row["system"] for row in rows if counts[row["params"]] == 1}
 
 
 def _relabel(matrix: ScoreMatrix, labels: Mapping[str, str]) -> ScoreMatrix:
-    """The scores of a new run under the labels of its baseline."""
+    """The scores of a new run under its baseline's labels."""
     old_labels = {new: old for old, new in labels.items()}
     kept = tuple(system for system in matrix.systems if system in old_labels)
     part = matrix.only(kept)
@@ -170,18 +169,18 @@ def _relabel(matrix: ScoreMatrix, labels: Mapping[str, str]) -> ScoreMatrix:
 
 
 def _cluster_note(checks: list[SystemCheck]) -> Iterator[str]:
-    """What queries in clusters are worth, for the system that loses most by them."""
+    """A note on what clustered queries are worth, for the system that loses most by clustering."""
     together = [one for one in checks if one.clusters < one.n and one.effective_n < one.n]
     if together:
         worst = min(together, key=lambda one: one.effective_n)
         yield (
-            f"{worst.n:,} queries in {worst.clusters:,} clusters show as much as {worst.effective_n:.0f} independent "
-            f"ones ({worst.system})."
+            f"{worst.n:,} queries in {worst.clusters:,} clusters are worth {worst.effective_n:.0f} "
+            f"independent ones ({worst.system})."
         )
 
 
 def _rare_note(checks: list[SystemCheck], rules: GateRules) -> Iterator[str]:
-    """What passed on these queries and is not sure for kinds of queries that are not among them."""
+    """A note if a pass does not cover kinds of queries too rare to be sampled."""
     doubtful = [one for one in checks if not one.holds_level]
     if doubtful:
         worst = min(doubtful, key=lambda one: one.clusters)
@@ -193,7 +192,7 @@ def _rare_note(checks: list[SystemCheck], rules: GateRules) -> Iterator[str]:
 
 
 def _require_unchanged(result: Result) -> None:
-    """Refuse a run whose tables are not the ones it wrote; nothing overrides this."""
+    """Raise if a run's tables differ from what it wrote; nothing overrides this."""
     changed = changed_tables(result.path, result.record)
     if changed:
         names = ", ".join(f"{name}.parquet" for name in changed)
@@ -232,10 +231,8 @@ def _check(
 
 
 def _signed_bounds(pair: PairComparison, sign: int) -> tuple[float | None, float | None]:
-    """The ends of the 90 % interval, each a one-sided bound at 5 %, signed so that more is better.
-
-    Where every query changed by the same amount there is nothing to resample: that amount is both ends.
-    """
+    """Ends of the 90 % interval, each a one-sided bound at 5 %, signed so that more is better. If every query
+    changed by the same amount, that amount is both ends."""
     if pair.n > 1 and pair.sd is not None and pair.difference is not None and pair.sd <= NOISE:
         return sign * pair.difference, sign * pair.difference
     interval = pair.equivalence_interval if sign > 0 else pair.equivalence_interval.negate()
@@ -251,7 +248,7 @@ def _verdict(pair: PairComparison, low: float | None, high: float | None, margin
 
 
 def _queries_needed(pair: PairComparison, gain: float | None, margin: float) -> int | None:
-    """Queries that would show it, if the difference and its spread stay as they are."""
+    """Number of queries needed, if the difference and its spread stay the same."""
     if gain is None or gain <= -margin:
         return None
     return pair.queries_at(margin + gain, 2 * ALPHA)
@@ -314,8 +311,8 @@ def _notes(baseline: Result, candidate: Result, differing: tuple[str, ...]) -> I
     if differing:
         yield f"Conventions differ: {', '.join(differing)}."
     if one.truth_fingerprint != other.truth_fingerprint:
-        yield "The truth is another than the baseline's: a difference may be the judgments', not the system's."
+        yield "The truth differs from the baseline's, so a difference may come from the judgments, not the system."
     before, after = one.corpus, other.corpus
     if before and after and before.fingerprint != after.fingerprint:
-        yield "The corpus is another than the baseline's."
+        yield "The corpus differs from the baseline's."
     yield from changed_models(one, other)

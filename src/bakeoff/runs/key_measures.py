@@ -1,4 +1,4 @@
-"""The measure that matters for each category of a preset, with mean and interval of every system (S4-29, S4-83)."""
+"""The key measure of each category of a preset, with every system's mean and interval (S4-29, S4-83)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bakeoff.runs.score_grid import GridMean, ScoreGrid, resampled_group
 
 @dataclass(frozen=True, slots=True)
 class KeyMeasure:
-    """The measure of one category; `means` by system are empty where the run does not have it."""
+    """Measure of one category; `means` by system are empty if the run lacks it."""
 
     category: str
     measure: str
@@ -23,7 +23,7 @@ class KeyMeasure:
 
     @property
     def best(self) -> list[str]:
-        """The systems with the best mean, several where they share it."""
+        """Systems with the best mean, several if tied."""
         known = {system: mean.value for system, mean in self.means.items() if mean.value is not None}
         pick = max if parse(self.measure).definition.higher_is_better else min
         top = pick(known.values(), default=0.0)
@@ -31,7 +31,7 @@ class KeyMeasure:
 
 
 def key_measures(result: Result, grid: ScoreGrid, systems: Sequence[str]) -> tuple[KeyMeasure, ...]:
-    """One per category that the run's preset names a measure for, in the order of the queries."""
+    """One per category for which the run's preset names a measure, in query order."""
     words = preset(result.record.preset).key_measures if result.record.preset else ()
     found = []
     for category in dict.fromkeys(query.category for query in grid.queries if query.category):
@@ -53,7 +53,7 @@ def _key_measure(
 
 
 def _closest_measure(wanted: str, measures: Sequence[str]) -> str | None:
-    """The measure of the run that is the wanted one, else one that differs from it in unit, else in depth."""
+    """The run's measure that equals the wanted one, else one that differs in unit, else in depth."""
     key = parse(wanted)
     known = [parse(name) for name in measures]
     same = [one for one in known if (one.name, one.source) == (key.name, key.source)]

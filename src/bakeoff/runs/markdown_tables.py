@@ -1,4 +1,4 @@
-"""Markdown from plain values: every text from outside is escaped, so that it can be nothing but text."""
+"""Builds Markdown from plain values, escaping every external text."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ _OPENING = re.compile(r"^(\s*)([#+\-=]|\d+[.)])(?=\s|$|[#\-=])")
 
 
 def escape_markdown(text: object) -> str:
-    """A text on one line that Markdown and HTML leave as it is."""
+    """Escape a text to one line that Markdown and HTML leave as it is."""
     one_line = " ".join(str(text).split())
     escaped = _LINK.sub(r"\\[", _SPECIAL.sub(r"\\\1", one_line)).replace("&", "&amp;")
     return _OPENING.sub(lambda found: f"{found[1]}\\{found[2]}", escaped)
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> list[str]:
-    """A table whose first `left` columns hold words and the others numbers."""
+    """Build a table whose first `left` columns hold words and the others numbers."""
     marks = [":--" if number < left else "--:" for number in range(len(headings))]
     lines = [_row(map(escape_markdown, headings)), _row(marks)]
     return [*lines, *(_row(map(escape_markdown, row)) for row in rows), ""]
 
 
 def block(text: str) -> list[str]:
-    """A text kept as it is, inside a fence longer than any it holds."""
+    """Quote a text verbatim, inside a fence longer than any it contains."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return [f"{fence}text", *text.rstrip("\n").split("\n"), fence, ""]
 
 
 def bullets(lines: Iterable[object]) -> list[str]:
-    """A list, or nothing where it would be empty."""
+    """Build a list; empty if there are no lines."""
     found = [f"- {escape_markdown(line)}" for line in lines]
     return [*found, ""] if found else []
 
 
 def omitted_rows_note(hidden: int, what: str, file: str) -> list[str]:
-    """Where the rows are that a table leaves out, or nothing where it has all."""
+    """Say where to find the rows a table omits; empty if it has all."""
     return [f"{hidden:,} more {what} in {file}.", ""] if hidden else []
 
 

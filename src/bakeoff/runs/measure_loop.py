@@ -36,7 +36,7 @@ from bakeoff.types import Status
 def measure_systems(
     inputs: RunInputs, executor: QueryExecutor, folder: RunFolder, context: StageContext
 ) -> Iterator[SystemResult]:
-    """The tables of each system, in the order of the plan; timings are never taken in parallel."""
+    """Yield the tables of each system, in the order of the plan; timings are never taken in parallel."""
     systems, name, repeats = inputs.plan.systems, folder.path.name, inputs.plan.settings.runs
     keys = [_result_key(inputs, system, name) for system in systems]
     kept = [folder.cell(key) for key in keys]
@@ -68,19 +68,19 @@ class MeasuringLoop:
         self._checks: dict[str, LatencyCheck] = {}
 
     def run_rounds(self, tasks: Iterable[SystemTask], rounds: int) -> None:
-        """The first rounds, systems taking turns within each (F35)."""
+        """Run the first rounds; systems take turns within each (F35)."""
         for number in range(1, rounds + 1):
             for task in tasks:
                 self._run_round(task, number)
 
     def finish(self, task: SystemTask, workers: WorkerPool | None, context: StageContext) -> SystemResult:
-        """A system's last round, where it is still due, and its tables; of one that failed, what it had measured."""
+        """Run a system's last round if it is due, and return its tables; a failed one keeps what it measured."""
         try:
             self._run_round(task, self._repeats)
             if task.system.label in self._faults:
                 raise self._faults[task.system.label]
             return self._score(task, workers, context)
-        except (CacheError, ConsentError):  # a full disk is not a system's fault, and stops the run
+        except (CacheError, ConsentError):  # a full disk is not the system's fault: stop the run
             raise
         except Exception as exc:  # noqa: BLE001 - one system's fault is recorded; the others are still measured
             reason = describe_error(exc)
@@ -92,7 +92,7 @@ class MeasuringLoop:
             return failed_result(task.run, task.system, reason)
 
     def _run_round(self, task: SystemTask, number: int) -> None:
-        """One round of a system; after its last one, its latency is checked."""
+        """Run one round of a system; check its latency after the last one."""
         label = task.system.label
         if label in self._faults or label in self._checks:
             return
@@ -107,14 +107,14 @@ class MeasuringLoop:
             self._checks[label] = self._check_latency(task)
 
     def _check_latency(self, task: SystemTask) -> LatencyCheck:
-        """The check after the last round; what was measured does not depend on it."""
+        """Check the latency after the last round; measurements don't depend on it."""
         try:
             return self._executor.latency_check(task.system)
         except Exception as exc:  # noqa: BLE001 - an engine that fails on another thread is recorded
             return LatencyCheck(0, note=describe_error(exc))
 
     def _score(self, task: SystemTask, workers: WorkerPool | None, context: StageContext) -> SystemResult:
-        """The tables of a system whose rounds are complete."""
+        """Build the tables of a system whose rounds are complete."""
         check = self._checks.get(task.system.label)
         answers = self._executor.answers(task.system, self._repeats, task.tuner)
         if workers is None:
@@ -128,14 +128,14 @@ class MeasuringLoop:
 
 
 def _keep_result(folder: RunFolder, key: str, result: SystemResult) -> SystemResult:
-    """The same result, durable where its system is done."""
+    """Return the result, stored durably if its system is done."""
     if result.systems["status"][0].as_py() == Status.DONE:
         folder.keep(key, result)
     return result
 
 
 def _scoring_workers(inputs: RunInputs, tasks: list[SystemTask], context: StageContext) -> WorkerPool | None:
-    """The workers that score where there is much to score; they start after the last search."""
+    """Workers for scoring if there is enough to score; they start after the last search."""
     rows = len(tasks) * len(inputs.queries.queries) * inputs.plan.settings.depth
     return worker_pool(context.executor) if rows >= WORTH_ROWS else None
 
@@ -166,7 +166,7 @@ def _system_task(inputs: RunInputs, system: System, run: str, artifacts: SharedA
 
 
 def _result_key(inputs: RunInputs, system: System, run: str) -> str:
-    """Everything that a finished system depends on; it is kept when anything else changes."""
+    """Key with everything a finished system depends on; it is kept if anything else changes."""
     plan, settings = inputs.plan, inputs.plan.settings
     shape = [settings.depth, settings.runs, settings.metric, plan.conventions.to_dict(), list(plan.measures)]
     content = [

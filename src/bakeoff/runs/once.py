@@ -1,4 +1,4 @@
-"""What is computed once for a result, and forgotten with it."""
+"""Caches values per result, and drops them with it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def once_per_result(compute: Callable[[Result], T]) -> Callable[[Result], T]:
-    """Compute a function once for each result: a table of all results ever seen would keep their rows alive."""
+    """Compute a function once per result; a global cache would keep the rows of every result alive."""
 
     @wraps(compute)
     def answer(result: Result) -> T:

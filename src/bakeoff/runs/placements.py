@@ -1,4 +1,4 @@
-"""How the results of retrievers were placed in the corpus: as records, and in words."""
+"""How retrievers' results were placed in the corpus: records and sentences."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 EXAMPLES = 3
 SHOWN = 60
 UNPLACED = "unplaced:"
-"""What the name of a text begins with that is nowhere in the corpus."""
+"""Prefix for the name of a text that is not in the corpus."""
 
 
 def placement_records(
     results: Iterable[SystemResult], primary: str, documents: pa.ChunkedArray
 ) -> list[PlacementRecord]:
-    """A record for each retriever that answered; `documents` are the ids of the corpus."""
+    """One record per retriever that answered; `documents` are the ids of the corpus."""
     return [_record(one, primary, documents) for one in results if one.placements.num_rows]
 
 
@@ -70,7 +70,7 @@ def _examples(result: SystemResult, documents: pa.ChunkedArray) -> Iterator[str]
 
 
 def placement_sentences(found: Sequence[PlacementRecord], primary: str) -> tuple[str, ...]:
-    """What the reader of a comparison must know about results that are not where they should be."""
+    """Sentences on misplaced results, for the reader of a comparison."""
     return tuple(sentence for one in found for sentence in _sentences(one, primary))
 
 
@@ -87,20 +87,20 @@ def _sentences(one: PlacementRecord, primary: str) -> Iterator[str]:
         )
     if one.unlocated:
         yield (
-            f"{one.system}: {_of(one.unlocated, one.results)} name a document that does not hold their text or "
-            "characters; they count for documents, not for answers."
+            f"{one.system}: {_of(one.unlocated, one.results)} name a document that does not contain their "
+            "text or characters; they count for documents, not for answers."
         )
     if one.ambiguous:
         yield (
-            f"{one.system}: the texts of {_of(one.ambiguous, one.results)} occur in several documents; "
-            "the first of these counts. Map `id` to be certain."
+            f"{one.system}: the texts of {_of(one.ambiguous, one.results)} occur in several documents; the "
+            "first one counts. Map `id` to be certain."
         )
     if one.repeated:
         yield f"{one.system}: {_of(one.repeated, one.results)} repeat a result of the same question and count once."
     if one.short:
         yield f"{one.system}: {one.short:,} of {one.queries:,} questions got fewer results than {primary} counts."
     if one.beyond:
-        yield f"{one.system}: it returned {one.beyond:,} results more than it was asked for; they are left out."
+        yield f"{one.system}: it returned {one.beyond:,} more results than requested; they are ignored."
 
 
 def _of(count: int, every: int) -> str:
@@ -108,7 +108,7 @@ def _of(count: int, every: int) -> str:
 
 
 def placement_row(one: PlacementRecord) -> dict[str, Any]:
-    """The figures of a table, by heading."""
+    """Figures for a table, by heading."""
     return {
         "results": one.results,
         "as given": one.given + one.document,

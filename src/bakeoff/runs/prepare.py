@@ -1,4 +1,4 @@
-"""What a run makes before its first query: chunks, the truth on them, vectors and indexes."""
+"""Prepares a run before its first query: chunks, the truth on them, vectors and indexes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from bakeoff.truth.units import bound_chunkings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInputs:
-    """Everything the systems of a run are measured with."""
+    """Everything a run's systems are measured with."""
 
     plan: Plan
     queries: QuerySet
@@ -54,10 +54,10 @@ class RunInputs:
     leaked: tuple[str, ...] = ()
     canaries: tuple[Canary, ...] = ()
     truths: Mapping[str, Truth] = field(default_factory=dict)
-    """The truth on the text of each of several readings, by its label."""
+    """The truth on the text of each of several readings, by label."""
 
     def truth_for(self, system: System) -> Truth:
-        """The truth that a system is scored with."""
+        """The truth a system is scored with."""
         reading = system.chunker.reading
         return self.truths.get(reading.label, self.truth) if reading else self.truth
 
@@ -115,13 +115,14 @@ def prepare_run(
 
 
 def _foreign_models(plan: Plan, language: str) -> list[str]:
-    """A note on models of the catalogue that were not made for the language of the documents."""
+    """A note on catalogue models that were not made for the documents' language."""
     if not language:
         return []
     known, own = entries(), LANGUAGES[language]
     named = dict.fromkeys(one.embedder.label for one in plan.systems if one.embedder is not None)
     return [
-        f"{name} is a model for {', '.join(known[name].languages)}, and the documents are in {own.title}. Compare it "
+        f"{name} is a model for {', '.join(known[name].languages)}, but the documents are in {own.title}. "
+        "Compare it "
         "with use-multilingual or another model for this language."
         for name in named
         if name in known and known[name].languages and own.code not in known[name].languages
@@ -129,42 +130,42 @@ def _foreign_models(plan: Plan, language: str) -> list[str]:
 
 
 def _leaks_in_retrievers(plan: Plan, queries: QuerySet) -> list[str]:
-    """A note on questions made of a sentence that the grid does not see, and that a retriever's own index still has."""
+    """A note on questions made from a sentence that is masked in the grid but not in a retriever's own index."""
     names = [system.label for system in plan.systems if system.retriever is not None]
     leaked = [query.id for query in queries.queries if LEAK in query.tags]
     if not names or not leaked:
         return []
     return [
-        f"{len(leaked):,} of {len(queries.queries):,} questions were made of a sentence of a document. It is blanked "
-        f"for the grid, and is still in the index of {', '.join(names)}: that makes these questions too easy there. "
-        "Reword them, or leave them out, before you compare."
+        f"{len(leaked):,} of {len(queries.queries):,} questions were copied from a sentence of a document. "
+        f"The grid masks it, but the index of {', '.join(names)} still has it, which makes these questions "
+        "too easy there. Reword or remove them before you compare."
     ]
 
 
 def _refuse_measures(context: ValidationContext) -> None:
-    """Stop before anything is embedded where `validate` finds an error in a measure."""
+    """Raise before anything is embedded if `validate` finds an error in a measure."""
     if found := refused_measures(context, Ceilings(context)):
         raise ExperimentError(lines=[f"{one.where}: {one.message}" for one in found.values()])
 
 
 def _refuse_unfair(truth: Truth, chunkings: Sequence[str]) -> None:
-    """Truth decided on chunks cannot compare chunkers or retrievers: long chunks meet a condition more easily (F08)."""
+    """Raise if truth decided on chunks would compare chunkers or retrievers: it favours long chunks (F08)."""
     if len(chunkings) < 2 or not bound_chunkings(truth.judgments):
         return
     sources = sorted({hit.source for hit in truth.hits if hit.chunking})
     raise TruthError(
-        f"the truth by {', '.join(sources)} is decided on chunks, so it cannot compare the chunkers "
-        f"{', '.join(chunkings)}: long chunks meet a condition more easily. Use one chunker, or write "
-        "over: documents or over: sections in these rules."
+        f"the truth by {', '.join(sources)} is decided on chunks, so it can't compare the chunkers "
+        f"{', '.join(chunkings)}: long chunks meet a condition more easily. Use one chunker, or over: "
+        "documents or over: sections in these rules."
     )
 
 
 def _chunk_count_notes(plan: Plan, chunkings: dict[str, ChunkedCorpus]) -> list[str]:
-    """A note on the other measures that count chunks: they do not compare chunkers."""
+    """A note on secondary measures that count chunks: they can't compare chunkers."""
     names = [name for name in plan.measures if counts_chunks(parse(name))]
     if len(chunkings) < 2 or not names:
         return []
-    return [f"{', '.join(names)} count chunks: compare systems by them only where the chunker is the same."]
+    return [f"{', '.join(names)} count chunks: compare only systems with the same chunker by them."]
 
 
 def _chunkings(plan: Plan, artifacts: SharedArtifacts, emit: Emit) -> dict[str, ChunkedCorpus]:
@@ -182,16 +183,14 @@ def _chunkings(plan: Plan, artifacts: SharedArtifacts, emit: Emit) -> dict[str, 
 def _filter_notes(
     plan: Plan, queries: QuerySet, corpus: ReadCorpus, chunkings: Mapping[str, ChunkedCorpus], truth: Truth
 ) -> list[str]:
-    """Notes on filters that leave out a part of the truth; filters that cannot be used stop the run."""
+    """Notes on filters that exclude a part of the truth; raises if a filter can't be used."""
     tables = {label: made.chunks for label, made in chunkings.items()}
     return refuse_errors(check_filters(plan, queries, corpus, tables, truth.judgments))
 
 
 def _build(plan: Plan, artifacts: SharedArtifacts) -> None:
-    """Embed with one model of this machine at a time, so that its speed is its own; then index in parallel.
-
-    A failure is reported when its system is measured.
-    """
+    """Embed with one local model at a time, so that its speed is its own; then index in parallel. Failures
+    are reported when their system is measured."""
     local = registry.load("executors", "local")
     with contextlib.closing(local(local.Params())) as executor:
         pairs = _embedded_pairs(plan)
@@ -207,7 +206,7 @@ def _build(plan: Plan, artifacts: SharedArtifacts) -> None:
 
 
 def _embedded_pairs(plan: Plan) -> list[tuple[PluginSpec, PluginSpec]]:
-    """Each embedder with each chunker whose chunks it embeds; a collection of others has its vectors already."""
+    """Each embedder with each chunker whose chunks it embeds; existing collections already have vectors."""
     found: dict[tuple[str, str], tuple[PluginSpec, PluginSpec]] = {}
     for system in plan.systems:
         existing = system.store is not None and system.store.existing is not None
@@ -224,7 +223,8 @@ def _wait(executor: Executor, futures: Sequence[Future[object]]) -> None:
 
 
 def _open(plan: Plan, artifacts: SharedArtifacts) -> None:
-    """Open indexes and retrievers on this thread, which also searches (F52); a failure is reported with its system."""
+    """Open indexes and retrievers on this thread, which also searches (F52); failures are reported with their
+    system."""
     for system in plan.systems:
         try:
             artifacts.engines_of(system)
@@ -235,11 +235,11 @@ def _open(plan: Plan, artifacts: SharedArtifacts) -> None:
 
 
 def queries_key(queries: QuerySet) -> str:
-    """The name of a query file's content."""
+    """Fingerprint of a query file's content."""
     return fingerprint("queries", queries.content())
 
 
 def truth_key(truth: Truth) -> str:
-    """The name of a set of judgments, and of what is missing in it."""
+    """Fingerprint of a set of judgments, and of what is missing in it."""
     judged = {name: truth.judgments[name].to_pylist() for name in truth.judgments.column_names}
     return fingerprint("truth", judged, *([truth.unread] if truth.unread else []))

@@ -1,4 +1,4 @@
-"""A result → its recommendation, with the warnings that concern the decision."""
+"""Recommends a system from a result, with the warnings that affect the decision."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from bakeoff.truth.human_judgments import NOT_BY_PEOPLE
 
 LAST_LATIN = 0x024F
 NON_LATIN = 0.2
-"""Share of the letters of the questions beyond which they are called non-Latin."""
+"""Questions count as non-Latin above this share of their letters."""
 
 
 def recommend_run(result: Result) -> Recommendation | None:
-    """The recommendation under the experiment's rule; None where no system finished."""
+    """The recommendation under the experiment's rule; None if no system finished."""
     if not result.done:
         return None
     found = recommend(gather_evidence(result), result.verdict, decision_rule(result))
@@ -34,13 +34,13 @@ def recommend_run(result: Result) -> Recommendation | None:
 
 
 def summary_sentence(result: Result) -> str:
-    """The one line of a run: its recommendation, or that no system finished."""
+    """One line on a run: its recommendation, or that no system finished."""
     found = result.recommendation
     return "No system finished, so none can be recommended." if found is None else found.sentence
 
 
 def recommendation_record(result: Result) -> RecommendationRecord | None:
-    """The recommendation as run.json has it."""
+    """The recommendation in the form of run.json."""
     found = result.recommendation
     if found is None:
         return None
@@ -63,8 +63,8 @@ def _banner(result: Result) -> str:
     if not every or drafts < every:
         return ""
     return (
-        f"All {questions(every)} are drafts that a program wrote: they show that the systems work, not which one "
-        "serves your users. Write or review some before you decide."
+        f"All {questions(every)} are machine-written drafts: they show that the systems work, not which "
+        "one serves your users. Write or review some before you decide."
     )
 
 
@@ -73,11 +73,11 @@ def _warnings(result: Result, found: Recommendation) -> Iterator[str]:
 
     drafts, every = _drafts(result), result.queries.num_rows
     if 0 < drafts < every:
-        yield f"{drafts:,} of {questions(every)} are drafts that a program wrote."
+        yield f"{drafts:,} of {questions(every)} are machine-written drafts."
     yield from (note for note in result.record.notes if NOT_BY_PEOPLE in note or MIXED in note)
     yield from _failed(result)
     if not compares_all(result):
-        yield f"Only the {MOST_COMPARED} best means of {len(result.done):,} systems are compared."
+        yield f"Only the {MOST_COMPARED} best of {len(result.done):,} systems are compared."
     yield from _unread(result)
     yield from empty_search_sentences(result.record.empty_searches)
     yield from _leaked(result, found)
@@ -104,7 +104,7 @@ def _unread(result: Result) -> Iterator[str]:
 
 
 def _leaked(result: Result, found: Recommendation) -> Iterator[str]:
-    """Another recommendation without the questions that occur word for word in a document (F10)."""
+    """The recommendation without the questions that occur word for word in a document, if it differs (F10)."""
     leaked = result.record.leaked
     if not leaked or set(leaked) >= set(result.queries["query_id"].to_pylist()):
         return
@@ -124,7 +124,7 @@ def _stand_ins(result: Result, system: str) -> Iterator[str]:
 
 
 def _non_latin(result: Result, system: str) -> Iterator[str]:
-    """That the questions are in another script than most models were made for; words need no model."""
+    """A warning if the questions use a script most models were not made for; keyword search needs no model."""
     rows = zip(result.systems["system"].to_pylist(), result.systems["embedder"].to_pylist(), strict=True)
     model = dict(rows).get(system)
     texts = result.queries["text"].to_pylist()
@@ -138,6 +138,6 @@ def _non_latin(result: Result, system: str) -> Iterator[str]:
 
 
 def _made_for(model: str, texts: list[str]) -> bool:
-    """Whether the catalogue has the model for the language of the questions."""
+    """Whether the catalogue lists the model for the questions' language."""
     entry, language = entries().get(model.partition("(")[0]), detect_language(texts)
     return entry is not None and bool(language) and LANGUAGES[language].code in entry.languages

@@ -1,4 +1,4 @@
-"""Everything about a run that is not a row, as run.json has it."""
+"""The record of a run, stored as run.json: everything that is not a row of a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class _Record(BaseModel):
 
 
 class ExcludedQuery(_Record):
-    """A query that does not enter a mean, and why."""
+    """A query that a mean leaves out, and why."""
 
     query_id: str
     measure: str
@@ -35,7 +35,7 @@ class RuleHit(_Record):
 
 
 class UnreadRecord(_Record):
-    """A file that a query's truth names and that was not read: the name or pattern in the truth, and the reason."""
+    """A file that a query's truth names but that was not read: its name or pattern, and the reason."""
 
     query_id: str
     name: str
@@ -44,7 +44,7 @@ class UnreadRecord(_Record):
 
 
 class LeftOutRecord(_Record):
-    """Files of one format that were not read: how many, one of them, and why that one was not."""
+    """Files of one format that were not read: their number, and one example with its reason."""
 
     kind: str
     files: int
@@ -54,7 +54,7 @@ class LeftOutRecord(_Record):
 
 
 class EncodingRecord(_Record):
-    """A document that is not UTF-8, its encoding, and what that was chosen by: mark, given, declared or guessed."""
+    """A document that is not UTF-8, its encoding, and how it was chosen: mark, given, declared or guessed."""
 
     document: str
     encoding: str
@@ -62,13 +62,13 @@ class EncodingRecord(_Record):
 
 
 class CorpusRecord(_Record):
-    """What was read, by which readers where documents name them, and what was not; `skipped` names some files."""
+    """What was read, by which readers, and what was not; `skipped` lists some files."""
 
     fingerprint: str
     documents: int
     characters: int
     language: str = ""
-    """As it is printed, with "(detected)" where it was not given; '' where it is not known."""
+    """As printed, with "(detected)" if it was not set; '' if unknown."""
     readers: dict[str, int] = {}
     left_out: list[LeftOutRecord] = []
     skipped: list[tuple[str, str]] = []
@@ -77,7 +77,7 @@ class CorpusRecord(_Record):
 
 
 class ChunkingRecord(_Record):
-    """How one chunker cut the corpus; lengths in characters: minimum, quartiles, maximum."""
+    """Chunks of one chunker; lengths in characters: minimum, quartiles, maximum."""
 
     chunker: str
     fingerprint: str
@@ -87,7 +87,7 @@ class ChunkingRecord(_Record):
 
 
 class LengthRecord(_Record):
-    """How long chunks are for a model, in its tokens, and the share of them beyond its limit."""
+    """Chunk lengths in a model's tokens, and the share of tokens beyond its limit."""
 
     chunker: str
     embedder: str
@@ -107,7 +107,7 @@ class CanaryRecord(_Record):
 
 
 class EmptySearchRecord(_Record):
-    """A search that returned nothing for some of the queries with a right answer; `examples` are (id, text)."""
+    """A search that returned nothing for some answerable queries; `examples` are (id, text)."""
 
     system: str
     search: str
@@ -117,11 +117,9 @@ class EmptySearchRecord(_Record):
 
 
 class PlacementRecord(_Record):
-    """How a retriever's results were placed in the corpus: how many in each way, over all queries.
-
-    `mean` is its primary score, where a result outside the corpus counts as wrong; `high` is it if all were right.
-    `short` counts the queries with fewer results than that measure looks at.
-    """
+    """How a retriever's results were placed in the corpus: counts per method over all queries. `mean` is its
+    primary score with results outside the corpus counted as wrong; `high` if they were all right. `short`
+    counts the queries with fewer results than that measure looks at."""
 
     system: str
     queries: int
@@ -154,7 +152,7 @@ class PlacementRecord(_Record):
 
 
 class GuaranteeRecord(_Record):
-    """A store's setting that trades speed for a promise: what the run used, and what the engine uses by itself."""
+    """A store's setting that trades speed for a guarantee: the run's value, and the engine's default."""
 
     system: str
     store: str
@@ -165,11 +163,11 @@ class GuaranteeRecord(_Record):
 
 
 class RecommendationRecord(_Record):
-    """What the run recommends, as every screen says it."""
+    """The run's recommendation, in the words every screen uses."""
 
     system: str
     strength: str | None = None
-    """`take` where at most the margin is given up, else `start`; None in a run of an earlier version."""
+    """`take` if at most the margin is given up, else `start`; None in runs of an earlier version."""
     grounds: str
     sentence: str
     lines: list[tuple[str, str]]
@@ -182,9 +180,7 @@ class RecommendationRecord(_Record):
 
 class RunRecord(_Record):
     """One run: its experiment, fingerprints, conventions, machine, versions, seeds, exclusions and notes.
-
-    `experiment_place` is a fingerprint of where the experiment file lies, seen from the run's folder.
-    """
+    `experiment_place` is a fingerprint of the experiment file's location, relative to the run's folder."""
 
     schema_version: int = SCHEMA_VERSION
     run: str
@@ -200,7 +196,7 @@ class RunRecord(_Record):
     models: str = ""
     """The text of the models.toml that named the embedders."""
     models_only: list[str] = []
-    """The models of it that the user chose; [] for all."""
+    """Models from it that the user chose; [] for all."""
     primary: str
     measures: list[str]
     depth: int
@@ -219,31 +215,31 @@ class RunRecord(_Record):
     chunkings: list[ChunkingRecord] = []
     lengths: list[LengthRecord] = []
     canaries: list[CanaryRecord] = []
-    """By these, a later run shows whether a model still gives the same vectors under its name."""
+    """These let a later run detect a model that changed under the same name."""
     queries_fingerprint: str = ""
     truth_fingerprint: str = ""
     truth_hits: list[RuleHit] = []
     unread_truth: list[UnreadRecord] = []
-    """What is missing in the truth, where the experiment allows that: the means of these queries are marked."""
+    """What is missing in the truth, if the experiment allows that: the means of these queries are marked."""
     leaked: list[str] = []
-    """The queries whose text occurs word for word in a document: the verdict is also given without them."""
+    """Queries whose text occurs word for word in a document: the verdict is also given without them."""
     excluded: list[ExcludedQuery] = []
     recommendation: RecommendationRecord | None = None
-    """As the run's rules score it; a review may change it. None in a run of an earlier version."""
+    """Scored by the run's rules; a review may change it. None in runs of an earlier version."""
     systems: list[str] = []
     resumed: dict[str, str] = {}
-    """When each system was measured that an earlier start of this run had finished."""
+    """Date of each system that an earlier start of this run finished."""
     empty_searches: list[EmptySearchRecord] = []
     placements: list[PlacementRecord] = []
     guarantees: list[GuaranteeRecord] = []
     notes: list[str] = []
     tables: dict[str, str] = {}
-    """The hash of each result table's file, by the table's name."""
+    """Hash of each result table's file, by table name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewedTruth:
-    """Which queries of a run people judged completely for every system, who judged, and to which rank."""
+    """Queries of a run that people judged completely for every system, who judged, and to which rank."""
 
     queries: tuple[str, ...]
     reviewers: tuple[str, ...]
@@ -252,7 +248,7 @@ class ReviewedTruth:
 
     @property
     def sentence(self) -> str:
-        """Whose judgments the scores follow."""
+        """Sentence on whose judgments the scores follow."""
         people = ", ".join(self.reviewers)
         rest = self.of - len(self.queries)
         others = f"; rules judge the other {rest:,}" if rest else ""

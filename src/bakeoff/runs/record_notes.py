@@ -1,4 +1,4 @@
-"""Notes in a run's record: what a reader must know before relying on its numbers."""
+"""Notes in a run's record: what to know before relying on its numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def left_out_notes(corpus: ReadCorpus) -> list[str]:
 
 
 def unread_truth_notes(truth: Truth) -> list[str]:
-    """A note on the queries whose truth names files that were not read (F55)."""
+    """A note on queries whose truth names files that were not read (F55)."""
     if not truth.unread:
         return []
     queries = list(dict.fromkeys(one.query_id for one in truth.unread))
@@ -40,7 +40,7 @@ def unread_truth_notes(truth: Truth) -> list[str]:
 
 
 def system_notes(results: list[SystemResult]) -> Iterable[str]:
-    """Notes on single systems: times that are not explained or not confirmed, and the weights that were chosen."""
+    """Notes on single systems: unexplained or unconfirmed times, and chosen weights."""
     for result in results:
         yield from unexplained_time_notes(result.timings)
         yield from latency_disagreements(result.timings)
@@ -53,7 +53,7 @@ def system_notes(results: list[SystemResult]) -> Iterable[str]:
 
 
 def resumed_systems(results: list[SystemResult]) -> dict[str, str]:
-    """The systems that an earlier start of this run measured, each with the moment."""
+    """Systems that an earlier start of this run measured, each with its time."""
     return {result.systems["system"][0].as_py(): result.measured for result in results if result.measured}
 
 
@@ -64,13 +64,13 @@ def resumed_notes(resumed: Mapping[str, str]) -> list[str]:
     named = ", ".join(f"{system} ({moment})" for system, moment in list(resumed.items())[:NAMED_IN_NOTE])
     more = f" and {len(resumed) - NAMED_IN_NOTE} more" if len(resumed) > NAMED_IN_NOTE else ""
     return [
-        f"Measured before this run was resumed: {named}{more}. Their times are of another moment of this machine; "
-        "for times of one moment, run into a new folder."
+        f"Measured before this run was resumed: {named}{more}. The machine may have been busier or idler "
+        "then; for comparable times, run into a new folder."
     ]
 
 
 def identical_rankings(results: list[SystemResult]) -> list[str]:
-    """Notes on systems that returned the same rows in the same order for every query (F50)."""
+    """Notes on systems that returned identical rankings for every query (F50)."""
     groups: dict[str, list[str]] = {}
     for result in results:
         if result.rankings.num_rows:

@@ -1,4 +1,4 @@
-"""What a run writes: its record at the start and at the end, and the tables of all its systems."""
+"""Writes a run's record at the start and the end, and the tables of all its systems."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ NAMED_IN_NOTE = 5
 
 
 def new_run_record(plan: Plan, folder: Path) -> RunRecord:
-    """The record of a run that begins."""
+    """The record of a run that starts now."""
     settings = plan.settings
     return RunRecord(
         run=folder.name,
@@ -100,7 +100,7 @@ def new_run_record(plan: Plan, folder: Path) -> RunRecord:
 
 
 def _guarantees(system: System, label: str) -> list[GuaranteeRecord]:
-    """What the stores of a system declare about consistency, durability and refresh (F53)."""
+    """Declared consistency, durability and refresh settings of a system's stores (F53)."""
     found = []
     for part, query in ((system.store, system.search), (system.keyword, system.keyword_search)):
         if part is not None and query is not None:
@@ -112,7 +112,7 @@ def _guarantees(system: System, label: str) -> list[GuaranteeRecord]:
 def finish_run_record(
     record: RunRecord, inputs: RunInputs, results: list[SystemResult], notes: Iterable[str]
 ) -> RunRecord:
-    """The record of a run whose systems are all done or failed; `notes` are those of its workers."""
+    """The record of a run whose systems have all finished or failed; `notes` come from its workers."""
     labels = [result.systems["system"][0].as_py() for result in results]
     failed = [result for result in results if result.systems["status"][0].as_py() != Status.DONE]
     corpus, unread = inputs.corpus, {one.query_id for one in inputs.truth.unread}
@@ -160,7 +160,7 @@ def finish_run_record(
 
 
 def _corpus_record(corpus: ReadCorpus) -> CorpusRecord:
-    """What was read, and what was not."""
+    """Summarise what was read, and what was not."""
     return CorpusRecord(
         fingerprint=corpus.fingerprint,
         documents=corpus.documents.num_rows,
@@ -176,7 +176,7 @@ def _corpus_record(corpus: ReadCorpus) -> CorpusRecord:
 
 
 def _readers(corpus: ReadCorpus) -> dict[str, int]:
-    """How many documents each reader read, where documents say who read them."""
+    """Number of documents per reader, where documents name their reader."""
     import pyarrow.compute as pc
 
     column = corpus.documents["fields"]
@@ -186,7 +186,7 @@ def _readers(corpus: ReadCorpus) -> dict[str, int]:
 
 
 def _skipped_examples(skipped: Iterable[Skipped]) -> list[tuple[str, str]]:
-    """The files that were not read with the reason, of each format the first thousand."""
+    """Files that were not read, with the reason: the first thousand of each format."""
     seen: Counter[str] = Counter()
     named = []
     for item in skipped:
@@ -206,7 +206,7 @@ def write_tables(folder: RunFolder, inputs: RunInputs, results: list[SystemResul
 
 
 def _truth_minimum(rule: Rule | None) -> dict[str, str]:
-    """The number of documents that a query's truth should hold, as a tag that the report reads."""
+    """Expected number of documents in a query's truth, as a tag for the report."""
     least = rule.min_documents if rule is not None else None
     return {} if least is None else {"min_documents": str(least)}
 
@@ -229,7 +229,7 @@ def _queries_table(inputs: RunInputs) -> pa.Table:
 def _excluded_queries(
     results: list[SystemResult], queries: QuerySet, unread: set[str]
 ) -> list[ExcludedQuery]:
-    """Queries that a mean does not count: their score is null in some system, or the measure is not asked of them."""
+    """Queries that a mean leaves out: their score is null in some system, or the measure does not apply."""
     import pyarrow.compute as pc
 
     found: dict[tuple[str, str], None] = {}
@@ -252,7 +252,7 @@ def _excluded_queries(
 
 def _why_null(measure: str, negative: bool, unread: bool) -> str:
     if parse(measure).definition.needs is RequiredInput.TOP_SCORES:
-        return "asked of negative queries only"
+        return "applies to negative queries only"
     if unread:
         return "no file of its truth was read"
     return "no right answer (negative)" if negative else "no relevant item at this unit"
@@ -276,7 +276,7 @@ def _characters(corpus: ReadCorpus) -> int:
 
 
 def _unique(tables: list[pa.Table]) -> pa.Table:
-    """The passages of all systems, each once, in order of document and place."""
+    """Passages of all systems, each once, in order of document and position."""
     import pyarrow as pa
 
     joined = pa.concat_tables([PASSAGES.arrow().empty_table(), *tables])

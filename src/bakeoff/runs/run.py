@@ -1,4 +1,4 @@
-"""run(): an experiment from its file to its result. Finished systems are durable, failed ones are recorded."""
+"""run(): from an experiment file to its result. Finished systems are durable, failed ones are recorded."""
 
 from __future__ import annotations
 
@@ -41,11 +41,9 @@ def run(
     executor: str | None = None,
     force: bool = False,
 ) -> Result:
-    """Run an experiment and return its result; the finished systems of an interrupted run are kept.
-
-    `executor` is used instead of the experiment's: `ray`, or `{ray: {address: auto}}`. With `force`, the run of
-    another experiment in `out` is moved aside.
-    """
+    """Run an experiment and return its result; finished systems of an interrupted run are kept. `executor`
+    overrides the experiment's: `ray`, or `{ray: {address: auto}}`. With `force`, the run of another
+    experiment in `out` is moved aside."""
     plan = what if isinstance(what, Plan) else experiment.load(Path(what))
     workers = _executor(plan, executor)
     queries = read_queries(plan.queries)
@@ -78,7 +76,7 @@ def run(
 
 
 def _executor(plan: Plan, given: str | None) -> Executor | None:
-    """The workers that make chunks and vectors; None for this process."""
+    """Workers for chunking and embedding; None for this process."""
     part = experiment.executor(given) if given else plan.executor
     return registry.load("executors", part.name)(part.params) if part is not None else None
 
@@ -89,7 +87,7 @@ def _start_workers(context: StageContext) -> list[str]:
         return []
     with stage_progress(context, "start", "workers", 1, "executors") as report:
         report.summary = context.executor.start()
-    return [f"Chunks and vectors were made by {report.summary}; the seconds that took are theirs."]
+    return [f"Chunks and vectors were made by {report.summary}; their times are those of the workers."]
 
 
 def _stop_workers(workers: Executor | None) -> None:
@@ -100,7 +98,7 @@ def _stop_workers(workers: Executor | None) -> None:
 def _prepare_and_measure(
     plan: Plan, queries: QuerySet, context: StageContext, folder: RunFolder
 ) -> tuple[RunInputs, list[SystemResult]]:
-    """Read, prepare and measure; stores and models are closed in any case."""
+    """Read, prepare and measure; stores and models are always closed."""
     begin = time.perf_counter()
     corpus = read_corpus(plan, context)
     seconds = time.perf_counter() - begin
@@ -126,7 +124,7 @@ def _prepare_and_measure(
 
 
 def _close(artifacts: SharedArtifacts, emit: Emit) -> None:
-    """Close stores and models; a failure is reported and changes nothing that was measured."""
+    """Close stores and models; a failure is reported but changes no measurement."""
     try:
         artifacts.close()
     except Exception as exc:  # noqa: BLE001 - an engine that is gone cannot be closed

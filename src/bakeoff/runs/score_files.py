@@ -1,4 +1,4 @@
-"""Scores and rankings of other tools → the comparison and verdict that a run's own scores get."""
+"""Compares scores and rankings of other tools with the same statistics and verdict as a run's own."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MEASURE = "nDCG@10"
 
 @dataclass(frozen=True, slots=True)
 class ScoreComparison:
-    """Systems compared on one measure from outside scores; `conventions` is None for scores that came computed."""
+    """Systems compared on one measure from external scores; `conventions` is None if scores came precomputed."""
 
     comparison: Comparison
     verdict: Verdict
@@ -51,7 +51,7 @@ class ScoreComparison:
 
 @dataclass(frozen=True, slots=True)
 class SystemScores:
-    """The scores of one system by query; None is not computed, `reasons` has why."""
+    """One system's scores by query; None means not computed, for the reason in `reasons`."""
 
     scores: Mapping[str, float | None]
     reasons: Mapping[str, str]
@@ -68,12 +68,10 @@ def compare_scores(
     lower_is_better: bool = False,
     seed: int = SEED,
 ) -> ScoreComparison:
-    """Compare systems paired by query: rankings where `qrels` is given, else per-query scores.
-
-    `systems` are files, or {name: file, {query: score}, or with qrels anything `evaluate` takes as a run}. A query
-    that one system lacks is an error, scores 0, or is left out of its pairs (`missing`). `score_range` and
-    `lower_is_better` describe measures that bakeoff does not know.
-    """
+    """Compare systems paired by query: rankings if `qrels` is given, else per-query scores. `systems` are
+    files, or {name: file, {query: score}, or with qrels anything `evaluate` accepts as a run}. A query
+    missing in one system is an error, scores 0, or is left out of its pairs (`missing`). `score_range` and
+    `lower_is_better` describe measures unknown to bakeoff."""
     if missing not in get_args(Missing):
         raise SettingError(f"missing is {missing!r}; use {', '.join(get_args(Missing))}.")
     named = name_sources(systems)
@@ -94,15 +92,13 @@ def compare_scores(
 
 
 def name_sources(systems: Sequence[str | Path] | Mapping[str, object]) -> dict[str, object]:
-    """Sources by system name; files are named by their stem, or by their path where stems repeat.
-
-    A run's folder gives one input for each of its systems. A name that two sources have gets its path added.
-    """
+    """Sources by system name; files are named by their stem, or by their path if stems repeat. A run folder
+    gives one source per system. If two sources share a name, their paths are added."""
     if isinstance(systems, Mapping):
         return {str(name): source for name, source in systems.items()}
     paths = [Path(path) for path in systems]
     if len({path.resolve() for path in paths}) < len(paths):
-        raise ComparisonError("a file is given twice. Compare different files.")
+        raise ComparisonError("the same file is listed twice. Compare different files.")
     stems = [path.stem for path in paths]
     named = ((path.stem if stems.count(path.stem) == 1 else str(path), path) for path in paths)
     systems_in = [
@@ -115,7 +111,7 @@ def name_sources(systems: Sequence[str | Path] | Mapping[str, object]) -> dict[s
 
 
 def _systems_in(name: str, path: Path) -> Iterator[tuple[str, object]]:
-    """The systems of one path: a run's folder has several, a file is one."""
+    """Systems of one path: several for a run folder, one for a file."""
     if not path.is_dir():
         yield name, path
         return
@@ -139,12 +135,12 @@ def _read_scores(named: Mapping[str, Json], measure: str | None) -> tuple[str, d
         for inside, scores in several.items():
             label = inside or system
             if label in found:
-                raise ComparisonError(f"system {label!r} has scores in two files. Give each system one.")
+                raise ComparisonError(f"system {label!r} has scores in two files. Give one file per system.")
             found[label] = SystemScores(scores.get(name, {}), {})
     if len(names) > 1:
         raise ComparisonError(
             f"the files score different measures: {', '.join(f'{m} ({s})' for m, s in names.items())}. "
-            "Compare one and the same measure (--measure)."
+            "Compare on a single measure (--measure)."
         )
     return next(iter(names), measure or "score"), found
 
@@ -169,7 +165,7 @@ def _from_mapping(system: str, source: Mapping[str, object]) -> SystemScores:
 
 @dataclass(frozen=True, slots=True)
 class RankedFiles:
-    """Rankings of several systems, read once, and the judgments they are scored with."""
+    """Rankings of several systems, read once, and the judgments that score them."""
 
     sources: Mapping[str, object]
     truth: object
@@ -177,7 +173,7 @@ class RankedFiles:
     notes: tuple[str, ...]
 
     def scores(self, measure: str, missing: Missing) -> dict[str, SystemScores]:
-        """The scores of every ranking on the judged queries that any of them has."""
+        """Scores of every ranking on the judged queries that any of them has."""
         asked = {system: _queries(source) for system, source in self.sources.items()}
         judged, every = _queries(self.truth), set().union(*asked.values())
         rules = self.conventions
@@ -189,7 +185,7 @@ class RankedFiles:
             if not asked[system] & judged:
                 raise DataError(
                     f"{system}: none of its {len(asked[system])} queries is judged. "
-                    "Check that run and judgments name queries alike."
+                    "Check that run and judgments use the same query ids."
                 )
             result = evaluate(self.truth, source, [measure], conventions=rules, queries=chosen)
             reasons = {one.query: one.reason for one in result.excluded}
@@ -198,21 +194,21 @@ class RankedFiles:
 
 
 def read_ranked_files(named: Mapping[str, Json], qrels: Any, conventions: Conventions) -> RankedFiles:
-    """The rankings and judgments of files, with notes on queries that only some of them have."""
+    """Read rankings and judgments, with notes on queries that only some files have."""
     truth = read_qrels(Path(qrels)) if _is_text_file(qrels) else qrels
     notes: list[str] = []
     sources = {system: _ranking(system, source, conventions, notes) for system, source in named.items()}
     every = set().union(*(_queries(source) for source in sources.values()))
     judged = _queries(truth)
     if unjudged := every - judged:
-        notes.append(f"left out, because they have no judgments: {name_queries(unjudged)}.")
+        notes.append(f"left out because they have no judgments: {name_queries(unjudged)}.")
     if unanswered := judged - every:
-        notes.append(f"left out, because no file has results for them: {name_queries(unanswered)}.")
+        notes.append(f"left out because no file has results for them: {name_queries(unanswered)}.")
     return RankedFiles(sources, truth, conventions, tuple(notes))
 
 
 def ranked_documents(ranked: RankedFiles) -> dict[str, dict[str, list[str]]]:
-    """The documents of each system by query, best first."""
+    """Documents of each system by query, best first."""
     found: dict[str, dict[str, list[str]]] = {}
     for system, source in ranked.sources.items():
         each = cast("Mapping[str, list[str] | dict[str, float]]", source)
@@ -224,7 +220,7 @@ def ranked_documents(ranked: RankedFiles) -> dict[str, dict[str, list[str]]]:
 
 
 def query_clusters_of(truth: object) -> dict[str, str]:
-    """The cluster of each judged query, as a run has it: queries that the same documents answer belong together."""
+    """Cluster of each judged query, as in a run: queries answered by the same documents belong together."""
     judged = _judgments(truth)
     documents = sorted({item for items in judged.values() for item in items})
     number = {name: place for place, name in enumerate(documents)}
@@ -240,7 +236,7 @@ def query_clusters_of(truth: object) -> dict[str, str]:
 
 
 def _judgments(truth: object) -> dict[str, dict[str, int]]:
-    """Judgments by query and item, whatever they were given as."""
+    """Judgments by query and item, from any accepted form."""
     if isinstance(truth, Mapping):
         return {str(query): dict(items) for query, items in truth.items()}
     from bakeoff.measures.tables import as_table, judgment_rows
@@ -257,14 +253,14 @@ def _is_text_file(source: object) -> bool:
 
 
 def _ranking(system: str, source: object, conventions: Conventions, notes: list[str]) -> object:
-    """A run that `evaluate` takes, read once; a table of scores is refused, ranks against scores are noted."""
+    """Read a run in a form `evaluate` accepts; a table of scores raises, ranks that contradict scores are noted."""
     if not isinstance(source, str | Path):
         return source
     path = Path(source)
     if path.suffix in (*JSON_LINES, ".parquet"):
         return _served(path, read_rankings(path), conventions)
     if path.suffix in SUFFIXES:
-        raise SettingError(f"{path} is a table of scores. Leave out --qrels, or give rankings.")
+        raise SettingError(f"{path} is a table of scores. Remove --qrels, or give rankings.")
     served = read_run(path, by_rank=conventions.order == "served")
     if served.ordered:
         if against := served.rank_conflicts():
@@ -276,7 +272,7 @@ def _ranking(system: str, source: object, conventions: Conventions, notes: list[
 def _served(
     path: Path, rankings: Rankings, conventions: Conventions
 ) -> dict[str, list[str] | dict[str, float]]:
-    """Rankings of documents, each once: in served order, or with scores where the conventions sort by them."""
+    """Rankings of documents, each once: in served order, or with scores if the conventions sort by them."""
     found: dict[str, list[str] | dict[str, float]] = {}
     for query, rows in rankings.items():
         scores: dict[str, float] = {}
@@ -322,7 +318,7 @@ def _compare(
     clusters: Mapping[str, str] | None = None,
 ) -> ScoreComparison:
     if len(systems) < 2:
-        raise ComparisonError(f"{len(systems)} system to compare; give at least two.")
+        raise ComparisonError(f"{len(systems)} system to compare; at least two are needed.")
     known = parse_known(measure)
     if known is not None:
         definition = known.definition
@@ -342,7 +338,7 @@ def _compare(
         values=values,
         measure=measure,
         missing={
-            (system, query): one.reasons.get(query, "it has no score of it")
+            (system, query): one.reasons.get(query, "it has no score for it")
             for system, one in systems.items()
             for query in queries
             if one.scores.get(query) is None
@@ -353,7 +349,9 @@ def _compare(
     )
     comparison = compare(matrix, seed)
     if apart := next((pair for pair in comparison.pairs if not pair.n), None):
-        raise DataError(f"{apart.a} and {apart.b} share no scored query. Check that both name queries alike.")
+        raise DataError(
+            f"{apart.a} and {apart.b} share no scored query. Check that both use the same query ids."
+        )
     return ScoreComparison(comparison, decide(Evidence(comparison)), None, ())
 
 
@@ -365,7 +363,8 @@ def _number(one: SystemScores, query: str, filler: float) -> float:
 
 
 def _refuse_gaps(systems: Mapping[str, SystemScores], queries: Sequence[str]) -> None:
-    """Refuse systems that were not scored on the same queries; what the truth leaves out for all is not a gap."""
+    """Raise if systems were not scored on the same queries; queries that the truth leaves out for all don't
+    count."""
     left_out = {query for one in systems.values() for query in one.reasons}
     gaps = {
         system: [query for query in queries if one.scores.get(query) is None and query not in left_out]

@@ -1,4 +1,4 @@
-"""The stored scores as arrays, read once: everything the report counts per query starts here."""
+"""The stored scores as arrays, read once; every per-query figure of the report starts here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridRow:
-    """A query as it was stored; an empty label was not given."""
+    """A stored query; labels that were not set are empty."""
 
     id: str
     text: str
@@ -40,19 +40,19 @@ class GridRow:
     cluster: str = ""
 
     def label(self, name: str) -> str:
-        """The category, difficulty, intent, or the value of a tag."""
+        """Return the category, difficulty, intent, or the value of a tag."""
         return str(getattr(self, name)) if name in LABELS else self.tags.get(name, "")
 
 
 LABELS = ("category", "difficulty", "intent")
 LANGUAGE = "language"
 LANGUAGE_SHARE = 0.1
-"""Of the queries that must be in a language to call it one of theirs."""
+"""Share of queries in a language from which it counts as one of theirs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreGrid:
-    """For each measure the scores of finished systems × queries (NaN is not computed), its units and truth sources."""
+    """For each measure, scores of finished systems × queries (NaN if not computed), its units and truth sources."""
 
     systems: tuple[str, ...]
     queries: tuple[GridRow, ...]
@@ -61,14 +61,14 @@ class ScoreGrid:
     sources: Mapping[str, tuple[str, ...]]
 
     def row(self, measure: str, system: str) -> FloatArray:
-        """One system's scores, a value a query."""
+        """One system's scores, one value per query."""
         found: FloatArray = self.values[measure][self.systems.index(system)]
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class GridMean:
-    """A mean over the queries that have a score, with its interval over queries and what it leaves out."""
+    """A mean over the scored queries, with its interval over queries and what it leaves out."""
 
     measure: str
     value: float | None
@@ -76,11 +76,11 @@ class GridMean:
     n: int
     excluded: int
     incomplete: int = 0
-    """How many of its queries have a truth that names files which were not read."""
+    """Number of its queries whose truth names files that were not read."""
 
 
 def read_grid(result: Result) -> ScoreGrid:
-    """All scores of the finished systems; a negative query has none, but for measures made for negatives."""
+    """Read all scores of the finished systems; negative queries only have measures made for them."""
     queries = tuple(_with_languages(_query_rows(result.queries)))
     measures, rows = tuple(result.record.measures), score_rows(result)
     values = _values(rows, measures, result.done, [query.id for query in queries])
@@ -93,7 +93,7 @@ def read_grid(result: Result) -> ScoreGrid:
 
 
 def mean_scores(grid: ScoreGrid, measure: str) -> dict[str, float | None]:
-    """Each system's mean over the queries that have a score; None where none has."""
+    """Each system's mean over the scored queries; None if there are none."""
     values = grid.values[measure]
     counts = np.sum(~np.isnan(values), axis=1)
     sums = np.nansum(values, axis=1)
@@ -106,7 +106,7 @@ def mean_scores(grid: ScoreGrid, measure: str) -> dict[str, float | None]:
 def compared_means(
     summaries: Mapping[str, SystemSummary], measure: str, systems: Sequence[str]
 ) -> dict[str, GridMean]:
-    """Systems' means as the comparison has them."""
+    """Systems' means from a comparison."""
     found = {}
     for system in systems:
         one = summaries[system]
@@ -115,7 +115,7 @@ def compared_means(
 
 
 def resampled_means(grid: ScoreGrid, measure: str, systems: Sequence[str], seed: int) -> dict[str, GridMean]:
-    """Systems' means where no comparison was made, with the intervals that one would give them."""
+    """Systems' means without a comparison, with the intervals that one would give."""
     every = np.ones(len(grid.queries), dtype=bool)
     found = resampled_group(grid, [measure], systems, inside=every, seed=seed)
     return {system: found[measure, system] for system in systems}
@@ -124,7 +124,7 @@ def resampled_means(grid: ScoreGrid, measure: str, systems: Sequence[str], seed:
 def resampled_group(
     grid: ScoreGrid, measures: Sequence[str], systems: Sequence[str], *, inside: BoolArray, seed: int
 ) -> dict[tuple[str, str], GridMean]:
-    """Means of several measures over the queries `inside`, by measure and system, with their intervals."""
+    """Means of several measures over the queries `inside`, by measure and system, with intervals."""
     # a comparison resamples queries in order of their ids
     order = np.argsort(np.array([query.id for query in grid.queries], dtype=object), kind="stable")
     order = order[inside[order]]
@@ -143,7 +143,7 @@ def resampled_group(
 
 
 def _by_bounds(measures: Sequence[str]) -> dict[tuple[float, float] | None, list[str]]:
-    """Measures that have the same least and largest value: one resampling serves them all."""
+    """Group measures with the same bounds: one resampling serves each group."""
     found: dict[tuple[float, float] | None, list[str]] = {}
     for name in measures:
         definition = parse(name).definition
@@ -172,7 +172,7 @@ def _values(
 
 
 def _places(column: pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:
-    """The position of each value among the known ones, −1 for a stranger."""
+    """Position of each value among the known ones; −1 if unknown."""
     position = {name: number for number, name in enumerate(known)}
     parts = [chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False) for chunk in column.chunks]
     names = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
@@ -181,7 +181,7 @@ def _places(column: pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:
 
 
 def _beside(rows: pa.Table, measures: tuple[str, ...], name: str) -> dict[str, tuple[str, ...]]:
-    """The different values of a column for each measure."""
+    """Distinct values of a column for each measure."""
     groups = rows.select(["measure", name]).group_by(["measure", name]).aggregate([]).to_pylist()
     found = {
         measure: {row[name] for row in groups if row["measure"] == measure and row[name]}
@@ -191,10 +191,8 @@ def _beside(rows: pa.Table, measures: tuple[str, ...], name: str) -> dict[str, t
 
 
 def _with_languages(rows: list[GridRow]) -> list[GridRow]:
-    """The queries with their language as a tag, where they are in several; a tag of the user's is not changed.
-
-    A question too short to show its language has that of the others in its script, if those have one.
-    """
+    """Tag queries with their language if there are several; the user's own tags are kept. A question too
+    short to detect takes the language of the others in its script, if they share one."""
     if any(LANGUAGE in row.tags for row in rows):
         return rows
     found = [detect_language([row.text]) for row in rows]

@@ -1,4 +1,4 @@
-"""The stored scores of one measure as a matrix of systems × queries, ready for the statistics."""
+"""One measure's stored scores as a matrix of systems × queries, ready for the statistics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class QueryRow(TypedDict):
-    """What the statistics need of a row of the queries table."""
+    """The columns of the queries table that the statistics need."""
 
     query_id: str
     category: str | None
@@ -26,7 +26,7 @@ class QueryRow(TypedDict):
 
 
 def score_matrix(result: Result, measure: str) -> ScoreMatrix:
-    """The scores of a measure by its full name; a missing score is NaN, and negative queries are structural."""
+    """Scores of a measure by its full name; missing scores are NaN, and negative queries are structural gaps."""
     import numpy as np
 
     definition = parse(measure).definition
@@ -55,10 +55,8 @@ def score_matrix(result: Result, measure: str) -> ScoreMatrix:
 
 
 def _best_possible(result: Result, measure: str, line: dict[str, int], column: dict[str, int]) -> FloatArray:
-    """The best value of each score on this truth: P@5 with one right document ends at .2.
-
-    A run stores it for its primary measure; of the others it is known where it does not depend on the truth.
-    """
+    """Best possible value of each score on this truth: P@5 with one right document is at most .2. Stored by
+    the run for its primary measure; for others known only if it doesn't depend on the truth."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -81,7 +79,7 @@ def _values(result: Result, measure: str) -> Iterable[tuple[str, str, float | No
 
 
 def _clusters(rows: list[QueryRow]) -> tuple[str, ...]:
-    """The cluster of each query; none where the run was written before clusters were recorded."""
+    """Cluster of each query; empty if the run predates clusters."""
     if not any(row["cluster"] for row in rows):
         return ()
     return tuple(row["cluster"] or f"query {row['query_id']}" for row in rows)
@@ -90,5 +88,5 @@ def _clusters(rows: list[QueryRow]) -> tuple[str, ...]:
 def _not_asked(rows: list[QueryRow], needs: RequiredInput) -> dict[str, str]:
     """Queries that a measure does not apply to, with the reason: negative ones, or all others for some measures."""
     if needs is RequiredInput.TOP_SCORES:
-        return {row["query_id"]: "asked of negative queries only" for row in rows if not row["negative"]}
+        return {row["query_id"]: "applies to negative queries only" for row in rows if not row["negative"]}
     return {row["query_id"]: "no right answer (negative)" for row in rows if row["negative"]}

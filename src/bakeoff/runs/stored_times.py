@@ -1,4 +1,4 @@
-"""Times of a run as they are stored: seconds of each phase of ingestion, and speeds of embedding."""
+"""Stored times of a run: seconds of each ingestion phase, and embedding speeds."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PHASES = {
     "ready": "ready",
     "ingest": WHOLE,
 }
-"""Phases as they are shown; all of ingestion is measured by a clock of its own."""
+"""Phases in display order; the whole ingestion has its own clock."""
 
 START, SPEED = "model start", "embeddings/s"
-"""The headings of a model's start in seconds, and of chunks embedded per second after it."""
+"""Column headings: a model's start in seconds, and chunks embedded per second after it."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -37,7 +37,7 @@ class StoredTime:
 
 @dataclass(frozen=True, slots=True)
 class PhaseRow:
-    """Seconds of each phase of building a system's index; of its model the start, and chunks embedded per second."""
+    """Seconds of each phase of building a system's index, its model's start, and chunks embedded per second."""
 
     system: str
     phases: tuple[StoredTime, ...]
@@ -46,12 +46,12 @@ class PhaseRow:
 
     @property
     def start_text(self) -> str:
-        """The start of the model."""
+        """The model's start, formatted."""
         return "–" if self.start.value is None else f"{self.start.value:,.2f} s"
 
     @property
     def speed_text(self) -> str:
-        """The speed, with the date of the run that measured it where that is an earlier one."""
+        """The speed, formatted, with a date if an earlier run measured it."""
         if self.speed.value is None:
             return "–"
         dated = _DATE.search(self.speed.note)
@@ -78,7 +78,7 @@ def phase_rows(result: Result, systems: Sequence[str]) -> tuple[tuple[str, ...],
 
 
 def earlier_phases(phases: Sequence[str], rows: Sequence[PhaseRow]) -> list[str]:
-    """Which phases have the time of an earlier run, with its date; the total is their sum."""
+    """Phases whose time comes from an earlier run, with its date; the total is their sum."""
     found: dict[str, dict[str, None]] = {}
     for row in rows:
         for phase, time in zip(phases, row.phases, strict=True):
@@ -88,13 +88,13 @@ def earlier_phases(phases: Sequence[str], rows: Sequence[PhaseRow]) -> list[str]
 
 
 def embed_speeds(result: Result) -> dict[str, PhaseRow]:
-    """The rows of systems that have a speed of embedding, by system; {} where none was measured."""
+    """Rows of systems with an embedding speed; {} if none was measured."""
     _, rows = phase_rows(result, result.done)
     return {row.system: row for row in rows if row.speed.value is not None}
 
 
 def read_times(result: Result) -> StoredTimes:
-    """Every stored time by system, phase and statistic: value, samples, note."""
+    """All stored times by system, phase and statistic: value, samples, note."""
     rows = result.timings.to_pylist()
     return {
         (row["system"], row["phase"], row["statistic"]): (row["value"], row["count"], row["note"] or "")

@@ -1,4 +1,4 @@
-"""What a system needs to serve, from a run's rows: parts, tokens of its answers, money; and the decision rule."""
+"""What a system needs in production, from a run's rows: parts, tokens per answer, money; and the decision rule."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from bakeoff.stats.preferences import DecisionRule
 
 CHARACTERS_A_TOKEN = 4
 ADDRESSES = ("url", "uri", "dsn")
-"""The parameter of a store that has the address of its server."""
+"""The store parameter with the address of its server."""
 EMBEDDED_TOO = ("chroma", "milvus", "qdrant")
-"""Stores that run inside the program where no address is given."""
+"""Stores that run in-process if no address is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenMean:
-    """Tokens of the results of a question: mean and 95 % interval."""
+    """Tokens of the results per question: mean and 95 % interval."""
 
     mean: float
     between: tuple[float, float] | None
@@ -36,7 +36,7 @@ class TokenMean:
 
 @once_per_result
 def decision_rule(result: Result) -> DecisionRule:
-    """The rule under `decide` of the run's experiment, or the usual one."""
+    """The rule under `decide` in the run's experiment, or the default."""
     data = parse(result.record.experiment, f"{result.path}/run.json, experiment", DataError).data
     given = data.get("decide") if isinstance(data, dict) else None
     try:
@@ -49,7 +49,8 @@ def decision_rule(result: Result) -> DecisionRule:
 
 @once_per_result
 def running_parts(result: Result) -> dict[str, tuple[str, ...] | None]:
-    """What each system needs to run: a model, a server, a reranker, a second index; None of a program of the user's."""
+    """What each system needs to run: a model, a server, a reranker, a second index; None for the user's own
+    program."""
     return {
         row["system"]: None if row["mode"] == RETRIEVER.name else tuple(_parts(row))
         for row in result.systems.to_pylist()
@@ -73,7 +74,7 @@ def _on_server(store: str, params: dict[str, Any]) -> bool:
 
 @once_per_result
 def question_tokens(result: Result) -> dict[str, TokenMean]:
-    """Tokens of the results of a question, by the run's measure of them; else estimated from the passages."""
+    """Tokens of the results per question, as measured by the run; else estimated from the passages."""
     named = [
         name
         for name in result.record.measures
@@ -111,6 +112,6 @@ def _estimated_tokens(result: Result) -> dict[str, TokenMean]:
 
 
 def question_cost(result: Result, system: str) -> float | None:
-    """Money for 1,000 questions, where the experiment has prices."""
+    """Price of 1,000 questions, if the experiment has prices."""
     amount = run_costs(result)[system].million_queries.amount if prices_of(result) is not None else None
     return None if amount is None else amount / 1000

@@ -1,4 +1,4 @@
-"""Parts of large result tables, read without the rest: scores and rankings can be larger than memory."""
+"""Reads parts of large result tables: scores and rankings can exceed memory."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def rows_where(result: Result, schema: Schema, filters: list[tuple[str, str, object]]) -> pa.Table:
-    """The rows of a table that pass every filter, given as (column, operator, value)."""
+    """Rows of a table that pass every filter, given as (column, operator, value)."""
     path = result.table_file(schema)
     with translate_table_errors(path):
         return read_where(path, filters).cast(schema.arrow())
 
 
 def row_count(result: Result, schema: Schema) -> int:
-    """How many rows a table has, without reading them."""
+    """Number of rows in a table, from its metadata."""
     import pyarrow.parquet as pq
 
     path = result.table_file(schema)
@@ -30,7 +30,7 @@ def row_count(result: Result, schema: Schema) -> int:
 
 
 def score_rows(result: Result) -> pa.Table:
-    """All scores; names are kept once each, which makes ten million rows fit where strings would not."""
+    """All scores, dictionary-encoded so that ten million rows fit in memory."""
     names = ["system", "query_id", "measure", "unit", "source"]
     if result.rescored:
         return _dictionary_encode(result.scores, names)
@@ -41,7 +41,7 @@ def score_rows(result: Result) -> pa.Table:
 
 
 def _dictionary_encode(table: pa.Table, names: list[str]) -> pa.Table:
-    """The same rows with each name kept once."""
+    """Dictionary-encode some columns."""
     for name in names:
         table = table.set_column(table.schema.get_field_index(name), name, table[name].dictionary_encode())
     return table.select([*names, "value"]).unify_dictionaries().combine_chunks()

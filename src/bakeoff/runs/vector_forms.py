@@ -1,4 +1,5 @@
-"""The vector forms of a run: each family of systems that differ in nothing else, and its smallest sufficient form."""
+"""The vector forms of a run: families of systems that differ in nothing else, and the smallest form that
+suffices."""
 
 from __future__ import annotations
 
@@ -15,10 +16,8 @@ from bakeoff.types import TableRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredForm:
-    """One form of a family: bytes of a vector as it is searched, whether full vectors order its candidates, its loss.
-
-    The full form has no loss; `within` is whether a form is shown to lose no more than the margin.
-    """
+    """One form of a family: bytes per vector as searched, whether full vectors rescore its candidates, and
+    its loss. The full form has no loss; `within` is whether the loss is shown to be within the margin."""
 
     system: str
     vector_bytes: int
@@ -28,13 +27,13 @@ class MeasuredForm:
 
     @property
     def order(self) -> tuple[int, int]:
-        """Smaller forms first, those that need no full vectors before those that do."""
+        """Sort key: smaller forms first, those without rescoring before those with."""
         return self.vector_bytes, self.rescore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormFamily:
-    """The forms of one system, smallest first; `full` is None where full vectors were not measured."""
+    """The forms of one system, smallest first; `full` is None if full vectors were not measured."""
 
     name: str
     full_bytes: int
@@ -43,18 +42,18 @@ class FormFamily:
 
     @property
     def smallest(self) -> MeasuredForm | None:
-        """The smallest form that is shown to lose no more than the margin."""
+        """The smallest form shown to be within the margin."""
         return next((form for form in self.forms if form.within), None)
 
     @property
     def small(self) -> tuple[MeasuredForm, ...]:
-        """The forms that are smaller than the full one."""
+        """The forms smaller than the full one."""
         return tuple(form for form in self.forms if form.system != self.full)
 
 
 @once_per_result
 def form_families(result: Result) -> tuple[FormFamily, ...]:
-    """The families of finished systems with more than one vector form, in the order of the run."""
+    """Families of finished systems with more than one vector form, in the order of the run."""
     families: dict[str, list[TableRow]] = {}
     for row in result.systems.to_pylist():
         if row["vector_bytes"] is not None and row["system"] in result.done:
@@ -63,7 +62,8 @@ def form_families(result: Result) -> tuple[FormFamily, ...]:
 
 
 def smallest_form_sentence(result: Result, system: str) -> str:
-    """The smallest form shown to be within the margin, in the family of a system, or that none is; '' without forms."""
+    """Sentence on the smallest form within the margin in a system's family, or that there is none; '' without
+    forms."""
     families = form_families(result)
     family = next((one for one in families if any(form.system == system for form in one.forms)), None)
     family = family or (families[0] if families else None)
@@ -72,8 +72,8 @@ def smallest_form_sentence(result: Result, system: str) -> str:
     measure, margin = result.record.primary, points(decision_rule(result).margin)[0]
     if family.full is None:
         return (
-            f"Full vectors of {family.name} were not measured, so nothing shows what its smaller ones lose. Add the "
-            "storage float32 and the model's own dims."
+            f"Full vectors of {family.name} were not measured, so the loss of smaller ones is unknown. Add "
+            "storage float32 with the model's own dims."
         )
     names = short_names(tuple(result.done))
     found, of = family.smallest, f"the {family.full_bytes:,} bytes of {names[family.full]}"
@@ -86,7 +86,8 @@ def smallest_form_sentence(result: Result, system: str) -> str:
     also = ", next to the full ones that rescoring reads" if found.rescore else ""
     return (
         f"{names[found.system]} is the smallest form shown to lose at most {margin} {measure}: {found.vector_bytes:,} "
-        f"bytes a vector{also}, instead of {of}; {_loss_text(found)} ({len(family.small)} forms tested together)."
+        f"bytes per vector{also}, instead of {of}; {_loss_text(found)} ({len(family.small)} forms tested "
+        "together)."
     )
 
 
@@ -116,12 +117,12 @@ def _bound(form: MeasuredForm) -> float:
 def _loss_text(form: MeasuredForm) -> str:
     loss = form.loss
     if loss is None or loss.mean is None or loss.bound is None:
-        return "a loss that is not known: no question is scored for both"
+        return "an unknown loss: no question is scored for both"
     return f"a mean loss of {points_to_three(loss.mean)}, at most {points_to_three(loss.bound)}"
 
 
 def form_rows(result: Result) -> Iterator[dict[str, object]]:
-    """Every form as plain values, for JSON and exports."""
+    """Yield every form as plain values, for JSON and exports."""
     for family in form_families(result):
         for form in family.forms:
             loss = form.loss or FormLoss(None, None)

@@ -1,4 +1,4 @@
-"""A result → the evidence, and the verdict that follows from it."""
+"""Gathers the evidence from a result, and reaches the verdict."""
 
 from __future__ import annotations
 
@@ -33,10 +33,8 @@ from bakeoff.types import TableRow
 
 
 def decide_run(result: Result) -> Verdict:
-    """The verdict on the primary measure, under the experiment's limits.
-
-    Its first reasons: whose judgments it uses (F58), empty searches (F56), and results that are not in the corpus.
-    """
+    """The verdict on the primary measure, under the experiment's limits. Its first reasons: whose judgments
+    it uses (F58), empty searches (F56), and results outside the corpus."""
     verdict = decide(gather_evidence(result))
     people = (result.reviewed.sentence,) if result.reviewed else ()
     empty = empty_search_sentences(result.record.empty_searches)
@@ -46,7 +44,7 @@ def decide_run(result: Result) -> Verdict:
 
 @once_per_result
 def gather_evidence(result: Result) -> Evidence:
-    """Everything the verdict may use, from stored rows."""
+    """Collect everything the verdict may use, from stored rows."""
     found = _primary_evidence(result)
     matrix = result.matrix(result.record.primary)
     found = replace(found, regrets=find_regrets(matrix, found, result.record.seed))
@@ -56,7 +54,7 @@ def gather_evidence(result: Result) -> Evidence:
 
 
 def _other_measures(result: Result, systems: tuple[str, ...]) -> Iterator[Comparison]:
-    """The comparisons of some systems on the run's other measures of quality."""
+    """Comparisons of some systems on the run's other quality measures."""
     for name in result.record.measures:
         definition = parse(name).definition
         quality = definition.higher_is_better and definition.high < float("inf")
@@ -76,24 +74,24 @@ def _primary_evidence(result: Result) -> Evidence:
         limits=CostLimits(
             p95_ms=limits.get("p95_ms"),
             index_bytes=index_mb * 1e6 if index_mb is not None else None,
-            # a run does not measure memory: a limit on it leaves every system out, and says so
+            # a run does not measure memory: a memory limit excludes every system, and says so
             memory_bytes=memory_mb * 1e6 if memory_mb is not None else None,
         ),
     )
 
 
 def semantic_lift(result: Result) -> Comparison | None:
-    """All pairs of systems on semantic lift; None where people judged no query of two systems."""
+    """All pairs of systems on semantic lift; None if people judged no query for two systems."""
     named = [name for name in result.record.measures if parse(name).name == "SemLift"]
     try:
         found = result.compare(named[0]) if named else None
     except ComparisonError:
-        return None  # nobody has judged
+        return None  # nobody has judged yet
     return found if found is not None and any(pair.n for pair in found.pairs) else None
 
 
 def loss_waterfall(result: Result, system: str) -> Waterfall | None:
-    """From the best possible score to the served one, step by step; None where the primary measure has no steps."""
+    """From the best possible score to the served one, step by step; None if the primary measure has no steps."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -105,16 +103,14 @@ def loss_waterfall(result: Result, system: str) -> Waterfall | None:
     reached = dict(zip(steps, values, strict=True))
     deep = reached.get(BEYOND_DEPTH)
     if deep is not None and np.array_equal(deep, reached[CEILING], equal_nan=True):
-        del reached[BEYOND_DEPTH]  # the depth costs no question anything
+        del reached[BEYOND_DEPTH]  # the depth costs nothing on any question
     return waterfall([Stage(step, row) for step, row in reached.items()])
 
 
 @dataclass(frozen=True, slots=True)
 class FalseAlarmStats:
-    """How a system's top score separates questions without an answer from the others.
-
-    `above` is None where there is one such question: no other one is left to set a threshold on.
-    """
+    """How well a system's top score separates unanswerable questions from the others. `above` is None for a
+    single such question: none is left to set a threshold on."""
 
     negatives: int
     above: int | None
@@ -122,7 +118,7 @@ class FalseAlarmStats:
 
 
 def false_alarms(result: Result, system: str) -> FalseAlarmStats | None:
-    """Negative questions whose top score is above a threshold that was chosen on all other questions."""
+    """Negative questions whose top score exceeds a threshold chosen on all other questions."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -149,7 +145,7 @@ def false_alarms(result: Result, system: str) -> FalseAlarmStats | None:
 
 
 def tie_notes(result: Result) -> list[str]:
-    """How far scores of the primary measure hang on the order of equally scored results (F17); none where none do."""
+    """Notes on how much primary scores depend on the order of equal scores (F17); empty if they don't."""
     import pyarrow.compute as pc
 
     rows = result.ties.filter(pc.equal(result.ties["measure"], result.record.primary)).to_pylist()
@@ -166,7 +162,7 @@ def tie_notes(result: Result) -> list[str]:
 
 
 def _by_chance(result: Result, rows: list[TableRow]) -> str:
-    """The mean of the scores that ties touch, as served and over all orders, between the worst and the best."""
+    """Mean of the scores that ties affect, as served and over all orders, from worst to best."""
     known = [row for row in rows if row["expected"] is not None and row["system"] in result.done]
     if not known:
         return ""
@@ -189,7 +185,7 @@ FOLDS = 5
 
 
 def with_reader(row: TableRow) -> TableRow:
-    """A system's row with its reader apart from its chunker, where readers are compared."""
+    """A system's row with its reader separated from its chunker, if readers are compared."""
     stored = json.loads(row["params"] or "[]")
     chosen = stored[-1] if stored else None
     label = chosen.get("reading", {}).get("label", "") if isinstance(chosen, dict) else ""
@@ -198,7 +194,7 @@ def with_reader(row: TableRow) -> TableRow:
 
 @once_per_result
 def explain_variation(result: Result) -> FactorAnalysis | None:
-    """How much of the spread of the systems goes with chunker, model, store and mode; None where nothing varies."""
+    """Share of the variation between systems explained by chunker, model, store and mode; None if nothing varies."""
     matrix = result.matrix(result.record.primary)
     rows = [with_reader(row) for row in result.systems.to_pylist() if row["system"] in matrix.systems]
     rows = [row for row in rows if row["mode"] != RETRIEVER.name]  # it is not a combination of parts
@@ -206,7 +202,7 @@ def explain_variation(result: Result) -> FactorAnalysis | None:
         return None
     matrix = matrix.only(tuple(row["system"] for row in rows)).sort_queries()
     factors: dict[str, list[str | None]] = {name: [row[name] or "none" for row in rows] for name in FACTORS}
-    # search by words has neither model nor vector store: its distance to the others belongs to its mode
+    # keyword search has neither model nor vector store: its distance to the others belongs to its mode
     for name in ("embedder", "store"):
         factors[name] = [row[name] if row["embedder"] else None for row in rows]
     try:
@@ -218,7 +214,7 @@ def explain_variation(result: Result) -> FactorAnalysis | None:
 
 @once_per_result
 def held_out_score(result: Result) -> Selection | None:
-    """The best system chosen on some questions and scored on others (F30); None with too few questions."""
+    """Score of the best system on questions it was not chosen on (F30); None with too few questions."""
     try:
         return select(result.matrix(result.record.primary), FOLDS, result.record.seed)
     except ComparisonError:
@@ -226,7 +222,7 @@ def held_out_score(result: Result) -> Selection | None:
 
 
 def system_costs(result: Result, system: str) -> Costs:
-    """What a system costs a query and a disk, as far as the run measured it."""
+    """A system's cost per query and on disk, as far as the run measured it."""
     sizes = dict(
         zip(result.systems["system"].to_pylist(), result.systems["index_bytes"].to_pylist(), strict=True)
     )
@@ -246,7 +242,7 @@ def system_costs(result: Result, system: str) -> Costs:
 
 @once_per_result
 def _latency_between(result: Result) -> dict[tuple[str, float], tuple[float, float]]:
-    """The 95 % intervals of each system's p50 and p95 in milliseconds; none where the samples are not stored."""
+    """95 % intervals of each system's p50 and p95 in milliseconds; empty if samples are not stored."""
     import numpy as np
 
     from bakeoff.pipeline.system_tables import LATENCIES
@@ -268,7 +264,7 @@ def _latency_between(result: Result) -> dict[tuple[str, float], tuple[float, flo
 
 
 def _interactions(result: Result) -> tuple[Interaction, ...]:
-    """The best system against each it is not shown to beat, by category."""
+    """The best system against each one it is not shown to beat, by category."""
     comparison, matrix = decisive_comparison(result), result.matrix(result.record.primary)
     rivals = [system for system in comparison.indistinguishable_from_best if system != comparison.best]
     if comparison.best is None or not rivals or len({c for c in matrix.categories if c}) < 2:
@@ -278,7 +274,7 @@ def _interactions(result: Result) -> tuple[Interaction, ...]:
 
 @once_per_result
 def verdict_without_leaks(result: Result) -> Verdict | None:
-    """The verdict on the queries that do not occur in a document; None where none does, or all do (F10)."""
+    """The verdict on the queries that don't occur in a document; None if none does, or all do (F10)."""
     leaked = result.record.leaked
     if not leaked or set(leaked) >= set(result.queries["query_id"].to_pylist()):
         return None
@@ -286,7 +282,7 @@ def verdict_without_leaks(result: Result) -> Verdict | None:
 
 
 def leak_sentence(result: Result) -> str:
-    """The verdict without leaked queries, in a sentence; '' if none was made."""
+    """Sentence with the verdict without leaked queries; '' if there is none."""
     verdict = verdict_without_leaks(result)
     if verdict is None:
         return ""

@@ -1,4 +1,4 @@
-"""Arrays of scores: their types, missing values (NaN enters no mean), and work in blocks of columns."""
+"""Score arrays: their types, missing values (NaN enters no mean), and work in blocks of columns."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 
 NOISE = 1e-12
-"""Differences below this are rounding of sums, not scores; an interval end this near to 0 is 0."""
+"""Smaller differences are rounding errors; an interval end this close to 0 is 0."""
 
 B = TypeVar("B")
 R = TypeVar("R")
 COLUMNS_PER_BLOCK = 512
 WORTH = 2e11
-"""Products of two numbers, about ten seconds of one core; less is done here, whoever is given."""
+"""Multiplications that take about ten seconds on one core; less work stays in this process."""
 
 
 def as_columns(values: npt.ArrayLike) -> FloatArray:
@@ -29,13 +29,13 @@ def as_columns(values: npt.ArrayLike) -> FloatArray:
 
 
 def without_nan(values: npt.ArrayLike) -> FloatArray:
-    """The computed values of one column."""
+    """The non-NaN values of one column."""
     array = np.asarray(values, dtype=np.float64)
     return array[~np.isnan(array)]
 
 
 def groups_by_mask(columns: FloatArray) -> list[tuple[IntArray, BoolArray]]:
-    """Columns that share the same computed queries, as (column numbers, query mask)."""
+    """Columns that share the same scored queries, as (column numbers, query mask)."""
     masks = ~np.isnan(columns)
     if masks.all():
         return [(np.arange(columns.shape[1]), np.ones(columns.shape[0], dtype=np.bool_))]
@@ -46,21 +46,21 @@ def groups_by_mask(columns: FloatArray) -> list[tuple[IntArray, BoolArray]]:
 
 
 class BlockMapper(Protocol):
-    """Does the same work on every block and gives the answers in the order of the blocks."""
+    """Applies a function to every block and returns the results in block order."""
 
     def __call__(self, work: Callable[[B], R], blocks: Iterable[B], label: str) -> list[R]:
-        """The answers; `label` names the work where it fails."""
+        """Return the results; `label` names the work in errors."""
         ...
 
 
 def worth_parallel(columns: FloatArray, times: int) -> bool:
-    """Whether sums over `times` random draws of the queries are enough work to be given to others."""
+    """Whether sums over `times` random draws of the queries are worth sending to workers."""
     queries, count = columns.shape
     return count > COLUMNS_PER_BLOCK and queries * count * times >= WORTH
 
 
 def in_blocks(columns: FloatArray) -> list[FloatArray]:
-    """The columns in blocks; where one begins depends on their number alone."""
+    """Split the columns into blocks; the boundaries depend on the number of columns alone."""
     return [
         columns[:, start : start + COLUMNS_PER_BLOCK]
         for start in range(0, columns.shape[1], COLUMNS_PER_BLOCK)

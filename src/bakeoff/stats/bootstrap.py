@@ -1,7 +1,5 @@
-"""Seeded bootstrap of means over queries: one matrix of multinomial weights serves every column at once.
-
-Where queries come in clusters, clusters are drawn.
-"""
+"""Seeded bootstrap of means over queries: one matrix of multinomial weights serves every column at once. If
+queries are clustered, clusters are drawn."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ WEIGHTS_PER_BLOCK = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class BootstrapSettings:
-    """How to resample; equal settings and equal data give equal intervals."""
+    """Resampling settings; equal settings and data give equal intervals."""
 
     seed: int
     resamples: int = RESAMPLES
@@ -42,7 +40,7 @@ class BootstrapSettings:
     method: str = DEFAULT_METHOD
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot give an interval."""
+        """Raise if the settings can't give an interval."""
         if self.method not in METHODS:
             raise ComparisonError(
                 f"interval method {self.method!r} is unknown. Use one of: {', '.join(METHODS)}."
@@ -55,7 +53,7 @@ class BootstrapSettings:
             raise ComparisonError(f"interval level {self.level} is not between 0 and 1. Use 0.95.")
 
     def at(self, level: float) -> BootstrapSettings:
-        """The same settings at another level."""
+        """The same settings at another confidence level."""
         return BootstrapSettings(self.seed, self.resamples, level, self.method)
 
 
@@ -65,7 +63,7 @@ def mean_interval(
     bounds: tuple[float, float] | None = None,
     clusters: Clusters | None = None,
 ) -> Interval:
-    """The interval of the mean of one column over its computed queries."""
+    """Confidence interval of the mean of one column over its scored queries."""
     return mean_intervals(np.asarray(values, dtype=np.float64)[:, None], settings, bounds, clusters)[0]
 
 
@@ -75,7 +73,7 @@ def mean_intervals(
     bounds: tuple[float, float] | None = None,
     clusters: Clusters | None = None,
 ) -> list[Interval]:
-    """One interval per column of queries × columns; NaN is not computed, undefined intervals have a reason."""
+    """One interval per column of queries × columns; NaN means not computed, undefined intervals have a reason."""
     return intervals_at(columns, settings, (settings.level,), bounds, clusters=clusters)[0]
 
 
@@ -87,7 +85,7 @@ def intervals_at(
     each: BlockMapper | None = None,
     clusters: Clusters | None = None,
 ) -> list[list[Interval]]:
-    """For each level one interval per column, from the same resamples; many columns are given to `each`."""
+    """For each level, one interval per column from the same resamples; `each` runs many columns in parallel."""
     matrix = as_columns(columns)
     grouped = as_clusters(clusters, matrix)
     made: list[list[Interval]] = [
@@ -110,7 +108,7 @@ def intervals_at(
 
 
 def interval_ends(sample: FloatArray, settings: BootstrapSettings, clusters: Clusters | None = None) -> Ends:
-    """Interval ends as two arrays, for complete columns with spread; no NaN, at least two queries."""
+    """Interval ends as two arrays, for columns without NaN and with spread; needs at least two queries."""
     members = as_clusters(clusters, sample)
     return _ends(members.linearise(sample), settings, (settings.level,), members.df)[0]
 
@@ -129,11 +127,9 @@ def resampled_means(sample: FloatArray, resamples: int, seed: int) -> FloatArray
 
 
 def snap_to_exact_grid(sample: FloatArray) -> FloatArray:
-    """The sample on a grid so fine that nobody sees it, yet so coarse that every sum of n of its values is exact.
-
-    Exact sums do not depend on the order of adding, which differs with the number of threads and the processor. Of
-    10,000 queries the grid is 2⁻³⁸ of a column's largest value, of fewer queries finer.
-    """
+    """Round the sample to a grid fine enough to be invisible, yet coarse enough that every sum of n values is
+    exact. Exact sums don't depend on the order of addition, which varies with the number of threads and the
+    processor. For 10,000 queries the grid is 2⁻³⁸ of a column's largest value, for fewer queries finer."""
     largest: FloatArray = np.abs(sample).max(axis=0)
     _, exponent = np.frexp(largest)
     grid = np.ldexp(1.0, exponent - 52 + int(len(sample) - 1).bit_length())
@@ -142,7 +138,7 @@ def snap_to_exact_grid(sample: FloatArray) -> FloatArray:
 
 
 def weight_blocks(n: int, resamples: int, seed: int) -> Iterator[FloatArray]:
-    """How often each query is drawn in each resample, resamples × queries, in blocks of bounded memory."""
+    """How often each query is drawn in each resample (resamples × queries), in blocks of bounded memory."""
     generator = np.random.default_rng([seed, n])
     rows = max(1, min(resamples, WEIGHTS_PER_BLOCK // n))
     for start in range(0, resamples, rows):
@@ -176,7 +172,7 @@ def _ends(
 def _block_ends(
     settings: BootstrapSettings, levels: tuple[float, ...], df: float, part: FloatArray
 ) -> list[Ends]:
-    """The ends of some columns at each level."""
+    """Interval ends of some columns at each level."""
     means = resampled_means(part, settings.resamples, settings.seed)
     means.sort(axis=1)
     resampled = Resampled(part, means, df)
@@ -184,7 +180,7 @@ def _block_ends(
 
 
 def _snap_to_zero(ends: FloatArray) -> FloatArray:
-    """Ends with rounding noise around 0 removed, so that 'excludes 0' does not hang on the last bit."""
+    """Remove rounding noise around 0, so that "excludes 0" does not depend on the last bit."""
     return np.where(np.abs(ends) < NOISE, 0.0, ends)
 
 

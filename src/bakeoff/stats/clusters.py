@@ -1,4 +1,4 @@
-"""Queries that belong together, for example by the document they ask about: the unit that is resampled (F59)."""
+"""Clusters of dependent queries, for example about the same document: the unit of resampling (F59)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from bakeoff.stats.arrays import NOISE, BoolArray, FloatArray, IntArray
 
 WORKING_ICC = 0.1
-"""Correlation within a cluster assumed for the degrees of freedom; chosen by coverage, see docs/statistics.md."""
+"""Assumed correlation within a cluster, for the degrees of freedom; chosen by coverage, see docs/statistics.md."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +22,7 @@ class Clusters:
 
     @classmethod
     def of(cls, labels: Sequence[str], n: int) -> Clusters:
-        """The clusters of n queries by their labels; without labels each query is its own."""
+        """Clusters of n queries by their labels; without labels each query is its own."""
         if not labels:
             return cls(np.arange(n, dtype=np.int64))
         numbers: dict[str, int] = {}
@@ -30,12 +30,12 @@ class Clusters:
 
     @property
     def sizes(self) -> IntArray:
-        """Queries in each cluster."""
+        """Number of queries in each cluster."""
         return np.bincount(self.codes)
 
     @property
     def count(self) -> int:
-        """How many clusters there are."""
+        """Number of clusters."""
         return int(self.codes.max()) + 1 if len(self.codes) else 0
 
     @property
@@ -45,14 +45,14 @@ class Clusters:
 
     @property
     def df(self) -> float:
-        """Degrees of freedom of a mean: clusters − 1 where all have one size, fewer where sizes differ."""
+        """Degrees of freedom of a mean: clusters − 1 if all have the same size, fewer otherwise."""
         sizes = self.sizes.astype(np.float64)
         if len(sizes) < 2 or np.ptp(sizes) == 0:
             return len(sizes) - 1.0
         return max(1.0, _satterthwaite(sizes))
 
     def among(self, kept: BoolArray) -> Clusters:
-        """The clusters of some of the queries, numbered anew."""
+        """Clusters of a subset of the queries, renumbered."""
         if kept.all():
             return self
         _, first, codes = np.unique(self.codes[kept], return_index=True, return_inverse=True)
@@ -61,7 +61,8 @@ class Clusters:
         return Clusters(order[codes])
 
     def sums(self, columns: FloatArray) -> FloatArray:
-        """The sum of each column within each cluster, clusters × columns; the columns themselves if all are alone."""
+        """Sum of each column within each cluster (clusters × columns); the columns themselves if clusters are
+        single queries."""
         if self.alone:
             return columns
         added = np.zeros((self.count, columns.shape[1]))
@@ -69,11 +70,10 @@ class Clusters:
         return added
 
     def linearise(self, columns: FloatArray) -> FloatArray:
-        """One value per cluster and column whose mean is the mean over queries and whose spread is that of clusters.
-
-        With clusters of one size it is the cluster's mean. Otherwise a cluster's sum of deviations counts by its size,
-        and more for a large cluster, which pulls the mean towards itself (the correction known as CR2).
-        """
+        """One value per cluster and column whose mean is the mean over queries and whose spread is that of
+        clusters. With clusters of one size it is the cluster's mean. Otherwise a cluster's sum of deviations
+        counts by its size, and more for a large cluster, which pulls the mean towards itself (the CR2
+        correction)."""
         if self.alone:
             return columns
         sizes, n, count = self.sizes[:, None].astype(np.float64), len(self.codes), self.count
@@ -85,7 +85,7 @@ class Clusters:
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """How much clusters cost one column of values: the correlation within them and what it does to the variance."""
+    """What clustering costs one column of values: the correlation within clusters and its effect on the variance."""
 
     queries: int
     clusters: int
@@ -94,16 +94,14 @@ class Dependence:
     design_effect: float
 
     def df_of(self, queries: int) -> float:
-        """Degrees of freedom of another number of queries in clusters of the same kind."""
+        """Degrees of freedom for another number of queries in similar clusters."""
         return max(1.0, queries * (self.df + 1) / self.queries - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class EffectiveQuestions:
-    """Questions counted, their clusters, and how many independent questions would show as much.
-
-    `icc` and `design_effect` are medians over the pairs of systems; `icc` is None where no cluster has two questions.
-    """
+    """Number of questions, their clusters, and the equivalent number of independent questions. `icc` and
+    `design_effect` are medians over the pairs of systems; `icc` is None if no cluster has two questions."""
 
     questions: int
     clusters: int
@@ -113,7 +111,7 @@ class EffectiveQuestions:
 
     @property
     def effective(self) -> float:
-        """Independent questions that would show as much; never more than there are."""
+        """Equivalent number of independent questions; never more than there are."""
         return self.questions / max(1.0, self.design_effect)
 
 
@@ -128,14 +126,14 @@ def dependence(column: FloatArray, clusters: Clusters) -> Dependence:
 
 
 def expected_dependence(clusters: Clusters, icc: float) -> Dependence:
-    """The dependence to expect of columns whose values correlate so within clusters."""
+    """Expected dependence of columns with this correlation within clusters."""
     sizes, n = clusters.sizes.astype(np.float64), len(clusters.codes)
     typical = float((sizes**2).sum()) / n if n else 1.0
     return Dependence(n, clusters.count, clusters.df, icc, 1 + (typical - 1) * max(0.0, icc))
 
 
 def intraclass_correlation(column: FloatArray, clusters: Clusters) -> float | None:
-    """The analysis-of-variance estimate; below 0 by chance, None without a cluster of two or without spread."""
+    """ANOVA estimate; below 0 by chance, None without a cluster of two or without spread."""
     sizes, n = clusters.sizes, len(column)
     if clusters.alone or clusters.count < 2:
         return None
@@ -148,7 +146,7 @@ def intraclass_correlation(column: FloatArray, clusters: Clusters) -> float | No
 
 
 def effective_questions(columns: FloatArray, clusters: Clusters) -> EffectiveQuestions | None:
-    """The effective number of questions of complete columns (queries × columns); None without a query or a column."""
+    """Effective number of questions of complete columns (queries × columns); None without a query or column."""
     n, width = columns.shape
     if not n or not width:
         return None
@@ -164,16 +162,14 @@ def effective_questions(columns: FloatArray, clusters: Clusters) -> EffectiveQue
 
 
 def as_clusters(given: Clusters | None, columns: npt.ArrayLike) -> Clusters:
-    """The clusters given, or each row its own."""
+    """The given clusters, or one per row."""
     return given if given is not None else Clusters.of((), len(np.asarray(columns)))
 
 
 def _satterthwaite(sizes: FloatArray) -> float:
-    """Degrees of freedom of the variance of a mean over clusters of these sizes that correlate as assumed.
-
-    Bell and McCaffrey's: (trace M)² / trace M² of the covariance M of the clusters' deviations, whose low rank
-    makes both traces sums over clusters.
-    """
+    """Degrees of freedom of the variance of a mean over clusters of these sizes, with the assumed
+    correlation. Bell and McCaffrey's: (trace M)² / trace M² of the covariance M of the clusters' deviations,
+    whose low rank makes both traces sums over clusters."""
     share = sizes / sizes.sum()
     variance = sizes * (1 + (sizes - 1) * WORKING_ICC)
     whole = variance.sum()

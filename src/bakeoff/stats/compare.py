@@ -1,4 +1,4 @@
-"""Compare systems over all pairs, paired by query, on the queries scored for both."""
+"""Compares all pairs of systems, paired by query, on the queries scored for both."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CORRECTIONS = ("holm", "max-t")
 
 @dataclass(frozen=True, slots=True)
 class CompareSettings:
-    """How to compare: interval, correction over pairs, tie tolerance in points, power to plan for."""
+    """Comparison settings: interval, correction over pairs, tie tolerance in points, and target power."""
 
     bootstrap: BootstrapSettings
     alpha: float = 0.05
@@ -35,7 +35,7 @@ class CompareSettings:
     power: float = POWER
 
     def __post_init__(self) -> None:
-        """Refuse a correction that does not exist."""
+        """Raise for an unknown correction."""
         if self.correction not in CORRECTIONS:
             raise ComparisonError(
                 f"correction {self.correction!r} is unknown. Use {' or '.join(CORRECTIONS)}."
@@ -44,7 +44,7 @@ class CompareSettings:
 
 @dataclass(frozen=True, slots=True)
 class _ScoredPair:
-    """One measure on its way: the matrix, its values without structural queries, the settings."""
+    """One measure in progress: the matrix, its values without structural queries, the settings."""
 
     matrix: ScoreMatrix
     values: FloatArray
@@ -54,7 +54,7 @@ class _ScoredPair:
 
 @dataclass(frozen=True, slots=True)
 class _PairNumbers:
-    """What was computed for all pairs at once, before it is put into words per pair."""
+    """Arrays computed for all pairs at once, before they are split by pair."""
 
     interval: Interval
     equivalence: Interval
@@ -74,12 +74,12 @@ def compare(
 
 
 def summarise(matrix: ScoreMatrix, settings: CompareSettings) -> tuple[SystemSummary, ...]:
-    """Each system's mean with its interval, as the comparison gives them, without comparing."""
+    """Each system's mean with its interval, without comparing pairs."""
     return _summaries(_score_inputs(matrix.sort_queries(), settings))
 
 
 def rank_systems(matrix: ScoreMatrix) -> tuple[str, ...]:
-    """Systems best first by the queries that the ranked share, as the comparison ranks them, without comparing."""
+    """Systems best first, by the queries that all ranked ones share, without comparing pairs."""
     values = matrix.without_structural()
     ranked = _well_scored(values)
     return _ranking(matrix, values, ranked, _shared_queries(values, ranked))
@@ -88,10 +88,8 @@ def rank_systems(matrix: ScoreMatrix) -> tuple[str, ...]:
 def compare_all(
     matrices: Sequence[ScoreMatrix], settings: CompareSettings, each: BlockMapper | None = None
 ) -> list[Comparison]:
-    """Compare on several measures at once; one set of resamples serves every pair of every measure.
-
-    Very many pairs are given to `each`, block by block.
-    """
+    """Compare on several measures at once; one set of resamples serves every pair of every measure. `each`
+    runs blocks of pairs in parallel."""
     ordered = [matrix.sort_queries() for matrix in matrices]
     _check_same_queries(ordered)
     scored = [_score_inputs(matrix, settings) for matrix in ordered]
@@ -126,7 +124,7 @@ def _score_inputs(matrix: ScoreMatrix, settings: CompareSettings) -> _ScoredPair
 
 
 def _differences(values: FloatArray) -> FloatArray:
-    """Per-query differences of all pairs, queries × pairs; NaN where either score was not computed."""
+    """Per-query differences of all pairs (queries × pairs); NaN if either score is missing."""
     pairs = list(combinations(range(len(values)), 2))
     if not pairs:
         return np.empty((values.shape[1], 0))
@@ -197,7 +195,7 @@ def _comparison(scored: _ScoredPair, columns: FloatArray, numbers: list[_PairNum
 
 
 def _questions(scored: _ScoredPair, ranked: IntArray, shared: BoolArray) -> EffectiveQuestions | None:
-    """What the shared questions are worth: by the pairs' differences, or by the scores of a system that is alone."""
+    """Effective number of shared questions: from the pairs' differences, or the scores of a single system."""
     values = scored.values[np.ix_(ranked, shared)]
     columns = _differences(values) if len(ranked) > 1 else values.T
     return effective_questions(columns, scored.clusters.among(shared))
@@ -259,7 +257,7 @@ def _queries_needed(
 
 
 def _dropped_queries(scored: _ScoredPair, place: tuple[int, ...]) -> tuple[DroppedQueries, ...]:
-    """Queries not counted because they cannot be scored, or were not scored for one of the systems."""
+    """Queries not counted because they can't be scored, or were not scored for one of the systems."""
     matrix = scored.matrix
     missing = np.isnan(scored.values[list(place)])
     found = []
@@ -289,7 +287,7 @@ def _summaries(scored: _ScoredPair) -> tuple[SystemSummary, ...]:
 
 
 def _at_best(matrix: ScoreMatrix, place: int, scores: FloatArray) -> float | None:
-    """The share of a system's scores that are the best possible on this truth; None where that is not known."""
+    """Share of a system's scores that are the best possible on this truth; None if unknown."""
     if matrix.best is not None:
         best = matrix.best[place]
     elif matrix.bounds is not None:
@@ -301,13 +299,13 @@ def _at_best(matrix: ScoreMatrix, place: int, scores: FloatArray) -> float | Non
 
 
 def _well_scored(values: FloatArray) -> IntArray:
-    """Systems with at least half as many scores as the fullest; the others would shrink what all share."""
+    """Systems with at least half as many scores as the fullest; sparser ones would shrink the shared set."""
     counts = (~np.isnan(values)).sum(axis=1)
     return np.flatnonzero((counts > 0) & (2 * counts >= counts.max(initial=0)))
 
 
 def _shared_queries(values: FloatArray, ranked: IntArray) -> BoolArray:
-    """Which queries all ranked systems have a score for."""
+    """Mask of queries scored for all ranked systems."""
     shared: BoolArray = np.logical_not(np.isnan(values[ranked]).any(axis=0))
     return shared
 
@@ -323,7 +321,7 @@ def _ranking(matrix: ScoreMatrix, values: FloatArray, ranked: IntArray, shared: 
 def _not_beaten(
     systems: tuple[str, ...], pairs: tuple[PairComparison, ...], best: str | None
 ) -> tuple[str, ...]:
-    """The systems, best included, that the best is not shown to beat."""
+    """Systems, including the best, that the best is not shown to beat."""
     if best is None:
         return systems
     beaten = {pair.b if pair.a == best else pair.a for pair in pairs if pair.better == best}
@@ -331,7 +329,7 @@ def _not_beaten(
 
 
 def _identical(pairs: tuple[PairComparison, ...]) -> list[tuple[str, ...]]:
-    """Groups of systems without any difference between them."""
+    """Groups of systems with identical scores."""
     groups: list[set[str]] = []
     for pair in pairs:
         if pair.identical:
@@ -358,7 +356,7 @@ def _notes(
         notes.append(f"no query of {matrix.measure} is scored for every system, so none is called best.")
     elif (missing.any(axis=0) != missing.all(axis=0)).any():
         notes.append(
-            f"systems were scored on different queries: each pair counts the queries it shares, "
-            f"the order of systems the {common} that all ranked ones share."
+            f"systems were scored on different queries: pairs use the queries they share, the ranking the "
+            f"{common} that all ranked systems share."
         )
     return tuple(notes)

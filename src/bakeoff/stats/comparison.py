@@ -1,4 +1,4 @@
-"""What a comparison holds: scores per system and query in, pairs and summaries out."""
+"""The data of a comparison: scores per system and query in, pairs and summaries out."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bakeoff.stats.intervals import Interval
 from bakeoff.stats.power import queries_for_level, queries_needed
 
 NO_SPREAD = 1e-9
-"""A standard deviation below this is rounding."""
+"""Smaller standard deviations are rounding errors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMatrix:
-    """Scores of one measure, systems × queries; NaN is not computed, structural queries cannot be scored."""
+    """Scores of one measure, systems × queries; NaN means not computed, structural queries can't be scored."""
 
     systems: tuple[str, ...]
     queries: tuple[str, ...]
@@ -34,12 +34,12 @@ class ScoreMatrix:
     higher_is_better: bool = True
     bounds: tuple[float, float] | None = (0.0, 1.0)
     clusters: tuple[str, ...] = ()
-    """The cluster of each query; without any, each query is its own."""
+    """Cluster of each query; if empty, each query is its own."""
     best: FloatArray | None = None
-    """The best possible value of each score, NaN where it is not known; None for the good end of `bounds`."""
+    """Best possible value of each score, NaN if unknown; None for the good end of `bounds`."""
 
     def __post_init__(self) -> None:
-        """Refuse names that repeat, a shape that does not fit, and values that no measure gives."""
+        """Raise for repeated names, a wrong shape, or values outside the measure's range."""
         _check_names("system", self.systems)
         _check_names("query", self.queries)
         _check_shape(self)
@@ -52,7 +52,7 @@ class ScoreMatrix:
         measure: str,
         bounds: tuple[float, float] | None = (0, 1),
     ) -> ScoreMatrix:
-        """A matrix from scores by system and query id; a query a system lacks is not computed for it."""
+        """Build a matrix from scores by system and query id; missing queries are NaN."""
         queries = tuple(dict.fromkeys(query for row in scores.values() for query in row))
         values = np.array(
             [[row.get(query, np.nan) for query in queries] for row in scores.values()], dtype=float
@@ -60,20 +60,20 @@ class ScoreMatrix:
         return cls(tuple(scores), queries, values.reshape(len(scores), len(queries)), measure, bounds=bounds)
 
     def without_structural(self) -> FloatArray:
-        """The values with structural queries taken out, whatever number was stored for them."""
+        """The values with structural queries set to NaN, whatever was stored for them."""
         values = np.array(self.values, dtype=np.float64)
         values[:, [query in self.structural for query in self.queries]] = np.nan
         return values
 
     @property
     def largest_difference(self) -> float:
-        """The largest difference a query could show: the measure's range, or the range seen of one without bounds."""
+        """Largest possible difference on one query: the measure's range, or the observed range without bounds."""
         if self.bounds is not None:
             return self.bounds[1] - self.bounds[0]
         return float(np.ptp(np.append(without_nan(self.without_structural().ravel()), 0.0)))
 
     def sort_queries(self) -> ScoreMatrix:
-        """The same scores with the queries in order of their ids, so that resampling does not hang on file order."""
+        """Sort queries by id, so that resampling does not depend on file order."""
         order = sorted(range(len(self.queries)), key=self.queries.__getitem__)
         queries = tuple(self.queries[place] for place in order)
         categories = tuple(self.categories[place] for place in order) if self.categories else ()
@@ -96,7 +96,7 @@ class ScoreMatrix:
 
 @dataclass(frozen=True, slots=True)
 class DroppedQueries:
-    """A query that a mean does not count, and why."""
+    """A query that a mean leaves out, and why."""
 
     query: str
     reason: str
@@ -112,7 +112,7 @@ class SystemSummary:
     n: int
     excluded: tuple[DroppedQueries, ...]
     at_best: float | None = None
-    """Share of the scores that are the best the measure can give; None without a score or without such a value."""
+    """Share of scores that are the best possible; None without a score or a known best."""
 
     @property
     def cells(self) -> tuple[str, str]:
@@ -151,14 +151,15 @@ class PairComparison:
     higher_is_better: bool = True
     dependence: Dependence | None = None
     possible: tuple[float, float] | None = None
-    """Least and largest true difference left possible, each at alpha, however rare the queries that were not drawn."""
+    """Smallest and largest true difference still possible, each at alpha, allowing for rare queries not sampled."""
     holds_level: bool = False
-    """Whether the sign of the difference is sure against such queries too, corrected over one system's comparisons."""
+    """Whether the sign of the difference also holds against such queries, corrected over one system's
+    comparisons."""
     deciding: tuple[str, ...] = ()
-    """The few queries whose differences outweigh those of all others; empty where no few do."""
+    """The few queries whose differences outweigh all others together; empty if more than a few are needed."""
 
     def _repr_html_(self) -> str:
-        """Both means, the difference with its interval, and the decision, as a notebook shows them."""
+        """HTML for notebooks: both means, the difference with its interval, and the decision."""
         from bakeoff.runtime.notebook import html_table
 
         numbers = (
@@ -171,7 +172,7 @@ class PairComparison:
 
     @property
     def clusters(self) -> int:
-        """Clusters of queries that were compared; the number of queries where each is its own."""
+        """Number of clusters compared; the number of queries if each is its own."""
         return self.n if self.dependence is None else self.dependence.clusters
 
     @property
@@ -181,7 +182,7 @@ class PairComparison:
 
     @property
     def effective_n(self) -> float:
-        """Independent queries that would show as much; never more than there are."""
+        """Equivalent number of independent queries; never more than there are."""
         return self.n if self.dependence is None else self.n / max(1.0, self.dependence.design_effect)
 
     @property
@@ -201,46 +202,42 @@ class PairComparison:
 
     @property
     def p_corrected(self) -> float:
-        """The p-value the decision uses: max-T where it was asked for, else Holm's."""
+        """The p-value used for the decision: max-T if requested, else Holm's."""
         return self.p_holm if self.p_max_t is None else self.p_max_t
 
     @property
     def passes_tests(self) -> bool:
         """Whether the interval excludes 0 and the corrected p-value is at most alpha, for queries like these.
-
-        The same difference on every query has no interval: there the p-value decides alone.
-        """
+        If the difference is the same on every query, there is no interval and the p-value decides alone."""
         return (self.interval.excludes(0.0) or self._is_constant) and self.p_corrected <= self.alpha
 
     @property
     def _is_constant(self) -> bool:
-        """Whether every query has the same difference, and not 0."""
+        """Whether every query has the same non-zero difference."""
         return bool(self.difference) and self.sd is not None and self.sd < NO_SPREAD
 
     @property
     def separated(self) -> bool:
-        """Whether a difference is shown: by the tests, and against queries too rare to be among these."""
+        """Whether a difference is shown: by the tests, and also allowing for rare queries not sampled."""
         return self.passes_tests and self.holds_level
 
     @property
     def better(self) -> str | None:
-        """The system that is separated as the better one, or None."""
+        """The better system if they are separated, else None."""
         if not self.separated or self.difference is None:
             return None
         return self.a if (self.difference > 0) == self.higher_is_better else self.b
 
     def equivalent(self, margin: float) -> bool:
-        """Whether two one-sided tests at alpha put the difference inside ±margin points.
-
-        The bootstrap's interval must lie inside, and so must every difference that rare queries leave possible: equal
-        values on a few queries are not equivalence.
-        """
+        """Whether two one-sided tests at alpha put the difference inside ±margin points. Both the bootstrap
+        interval and every difference that rare queries leave possible must lie inside: equal values on a few
+        queries are not equivalence."""
         if self.possible is None or not (-margin < self.possible[0] and self.possible[1] < margin):
             return False
         return self.identical or self.equivalence_interval.within(margin)
 
     def no_worse(self, margin: float) -> bool:
-        """Whether one test at alpha shows that a is at most margin points worse than b."""
+        """Whether a one-sided test at alpha shows that a is at most margin points worse than b."""
         if self.possible is None:
             return False
         ends = self.possible if self.higher_is_better else (0.0 - self.possible[1], 0.0 - self.possible[0])
@@ -248,26 +245,26 @@ class PairComparison:
         return ends[0] > -margin and (self.identical or (interval.low or -margin) > -margin)
 
     def queries_for(self, difference: float) -> int | None:
-        """Queries that would show a difference of that many points, with this pair's spread and clusters."""
+        """Number of queries needed to detect a difference of that many points, with this pair's spread and
+        clusters."""
         return self.queries_at(difference, self.alpha_pair)
 
     def queries_at(self, difference: float, alpha: float) -> int | None:
-        """The same at another level."""
+        """The same at another significance level."""
         if self.sd is None:
             return None
         return queries_needed(self.sd, difference, alpha, self.power, dependence=self.dependence)
 
     def queries_for_level(self, rivals: int, largest: float) -> int | None:
-        """Queries with this lead and spread that would hold the level against this many rivals.
-
-        With clusters they are queries in more clusters of the same sizes: what was not drawn is a whole cluster.
-        """
+        """Number of queries with this lead and spread needed to hold the level against this many rivals. With
+        clusters, these are queries in more clusters of the same sizes: what is not sampled is a whole
+        cluster."""
         spread = (self.sd or 0.0) * (1.0 if self.dependence is None else self.dependence.design_effect**0.5)
         unseen = largest * self.cluster_size
         return queries_for_level(abs(self.difference or 0.0), spread, self.alpha / rivals, unseen)
 
     def reverse(self) -> PairComparison:
-        """The same pair seen from b."""
+        """The same pair with a and b swapped."""
         return replace(
             self,
             a=self.b,
@@ -285,7 +282,7 @@ class PairComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All pairs of systems on one measure; `ranking` is by the mean on the queries the ranked share."""
+    """All pairs of systems on one measure; `ranking` is by the mean on the queries that ranked systems share."""
 
     measure: str
     systems: tuple[SystemSummary, ...]
@@ -300,10 +297,10 @@ class Comparison:
     higher_is_better: bool = True
     bounds: tuple[float, float] | None = (0.0, 1.0)
     questions: EffectiveQuestions | None = None
-    """What the questions are worth together; None where none is scored for every ranked system."""
+    """Effective number of questions; None if none is scored for every ranked system."""
 
     def _repr_html_(self) -> str:
-        """Each system's mean with its interval, best first, as a notebook shows them."""
+        """HTML for notebooks: each system's mean with its interval, best first."""
         from bakeoff.runtime.notebook import html_table
 
         sign = -1.0 if self.higher_is_better else 1.0
@@ -313,11 +310,11 @@ class Comparison:
 
     @property
     def best(self) -> str | None:
-        """The first of the ranking, or None where no query is scored for every system."""
+        """First of the ranking, or None if no query is scored for every system."""
         return self.ranking[0] if self.ranking else None
 
     def pair(self, a: str, b: str) -> PairComparison:
-        """The pair seen from a."""
+        """The pair with a first."""
         if (found := self._pairs_by_names.get((a, b))) is not None:
             return found
         if (found := self._pairs_by_names.get((b, a))) is not None:
@@ -339,7 +336,7 @@ class Comparison:
 
 
 def share_at_best(comparison: Comparison, systems: tuple[str, ...]) -> float | None:
-    """The share of some systems' scores that are the best the measure can give; None where it is not known."""
+    """Share of some systems' scores that are the best possible; None if unknown."""
     known = [summary for summary in map(comparison.summary, systems) if summary.at_best is not None]
     scores = sum(summary.n for summary in known)
     if len(known) < len(systems) or not scores:
@@ -353,7 +350,7 @@ def _check_names(kind: str, names: tuple[str, ...]) -> None:
     )
     if repeated:
         raise ComparisonError(
-            f"{kind} {repeated[0]!r} occurs more than once in the scores. Give each one row."
+            f"{kind} {repeated[0]!r} occurs more than once in the scores. Keep one row for each."
         )
 
 
@@ -362,7 +359,8 @@ def _check_shape(matrix: ScoreMatrix) -> None:
     if matrix.values.shape != expected:
         raise ComparisonError(
             f"scores of {matrix.measure} have shape {matrix.values.shape}, but there are "
-            f"{expected[0]} systems and {expected[1]} queries. Give one row a system and one column a query."
+            f"{expected[0]} systems and {expected[1]} queries. Give one row per system and one column per "
+            "query."
         )
     for kind, labels in (("categories", matrix.categories), ("clusters", matrix.clusters)):
         if labels and len(labels) != expected[1]:

@@ -1,4 +1,4 @@
-"""Corrections over many pairs: Holm's, and Westfall and Young's step-down maximum by shared sign flips."""
+"""Corrections over many pairs: Holm's, and the Westfall–Young step-down maximum with shared sign flips."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bakeoff.stats.tests import FLIPS, count_reaching, scaled_differences, sign_
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values in the given order; valid whatever the pairs have in common."""
+    """Holm's adjusted p-values in the given order; valid under any dependence between pairs."""
     order = np.argsort(np.asarray(p_values), kind="stable")
     adjusted = [0.0] * len(p_values)
     running = 0.0
@@ -23,11 +23,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def max_t(columns: npt.ArrayLike, seed: int, flips: int = FLIPS) -> list[float]:
-    """Step-down maximum-statistic p-values over columns of differences; NaN counts as no difference.
-
-    One sign per query flips all its differences together, which keeps their dependence. It assumes that the
-    differences of a query are jointly symmetric; where that is in doubt, Holm needs no such assumption.
-    """
+    """Step-down maximum-statistic p-values over columns of differences; NaN counts as no difference. One sign
+    per query flips all its differences together, which preserves their dependence. It assumes that a query's
+    differences are jointly symmetric; if that is doubtful, use Holm, which needs no such assumption."""
     scores = scaled_differences(columns)
     observed = np.abs(scores.sum(axis=0))
     order: IntArray = np.argsort(-observed, kind="stable")

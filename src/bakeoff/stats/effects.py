@@ -1,4 +1,4 @@
-"""How large a difference is, in words people can check: wins, losses, ties, and Cliff's delta."""
+"""Effect sizes people can check: wins, losses, ties, and Cliff's delta."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bakeoff.stats.arrays import NOISE, FloatArray, IntArray, without_nan
 
 TIE_TOLERANCE = 0.01
 A_FEW = 0.1
-"""The largest share of the queries that is called a few."""
+"""Largest share of the queries that counts as "a few"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class WinLossTie:
         return self.wins > self.losses
 
     def reverse(self) -> WinLossTie:
-        """The same count seen from the second system."""
+        """The same counts with the systems swapped."""
         return WinLossTie(self.losses, self.wins, self.ties, self.tolerance)
 
 
 def win_loss_tie(differences: npt.ArrayLike, tolerance: float = TIE_TOLERANCE) -> WinLossTie:
-    """Count computed differences above, below and within the tolerance (inclusive)."""
+    """Count differences above, below and within the tolerance (inclusive)."""
     values = without_nan(differences)
     wins = int((values > tolerance + NOISE).sum())
     losses = int((values < -tolerance - NOISE).sum())
@@ -57,7 +57,8 @@ def cliffs_delta(a: npt.ArrayLike, b: npt.ArrayLike) -> float | None:
 
 
 def deciding_places(differences: FloatArray) -> IntArray:
-    """Places of the few largest differences that outweigh all others together; none where it takes more than a few."""
+    """Indices of the few largest differences that outweigh all others together; empty if it takes more than a
+    few."""
     sizes = np.sort(np.abs(differences))[::-1]
     if not len(sizes) or sizes[0] <= NOISE:
         return np.empty(0, dtype=np.int64)

@@ -1,10 +1,8 @@
-"""How large a difference the queries leave possible, whatever queries of another kind were not drawn.
-
-A bootstrap draws only what it has seen: of queries that all have the same difference it makes certainty. The bound here
-adds one more query with the most extreme difference a measure allows and draws random weights over all of them
-(Gaffke's bound of a bounded mean). With differences of 0 and 1 it is the exact binomial bound: n equal queries leave
-1 − α^(1/n), about 3/n, possible.
-"""
+"""How large a difference the queries leave possible, including unsampled queries of another kind. A bootstrap
+draws only what it has seen: if all queries have the same difference, it reports certainty. The bound here
+adds one more query with the most extreme difference the measure allows and draws random weights over all of
+them (Gaffke's bound of a bounded mean). With differences of 0 and 1 it is the exact binomial bound: n equal
+queries leave 1 − α^(1/n), about 3/n, possible."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ from bakeoff.stats.comparison import ScoreMatrix
 DRAWS = 4_000
 WEIGHTS_PER_BLOCK = 2_000_000
 DECIMALS = 9
-"""Sums in another order differ in the last bits; an end is rounded so that it does not depend on the machine."""
+"""Sums in another order differ in the last bits; ends are rounded so that they don't depend on the machine."""
 
 Bounds = tuple[float, float]
 
@@ -44,11 +42,9 @@ def possible_means(
     clusters: Clusters | None = None,
     each: BlockMapper | None = None,
 ) -> list[list[Bounds | None]]:
-    """For each level and column the least and the largest true mean left possible; None without a query.
-
-    `largest` is the largest absolute value that each column could hold. Where queries come in clusters, clusters are
-    weighted.
-    """
+    """For each level and column, the smallest and largest true mean still possible; None without a query.
+    `largest` is the largest absolute value that each column could hold. If queries are clustered, clusters
+    are weighted."""
     matrix, extremes = as_columns(columns), np.asarray(largest, dtype=np.float64)
     grouped = as_clusters(clusters, matrix)
     found: list[list[Bounds | None]] = [[None] * matrix.shape[1] for _ in alphas]
@@ -66,7 +62,7 @@ def possible_means(
 def _bounds(
     values: FloatArray, alphas: tuple[float, ...], seed: int, each: BlockMapper | None
 ) -> list[list[Bounds]]:
-    """The bounds at each level of columns whose last row is the extreme."""
+    """Bounds at each level of columns whose last row is the extreme."""
     work, parts = partial(_block_bounds, alphas, seed), in_blocks(values)
     if each is not None and worth_parallel(values, DRAWS):
         blocks = each(work, parts, "equivalence")
@@ -92,7 +88,7 @@ def _block_bounds(alphas: tuple[float, ...], seed: int, part: FloatArray) -> lis
 
 
 def weight_blocks(n: int, draws: int, seed: Sequence[int]) -> Iterator[FloatArray]:
-    """Random weights of n rows that add up to 1, draws × rows, in blocks of bounded memory."""
+    """Random weights of n rows that sum to 1 (draws × rows), in blocks of bounded memory."""
     generator = np.random.default_rng(seed)
     rows = max(1, min(draws, WEIGHTS_PER_BLOCK // n))
     for start in range(0, draws, rows):
@@ -102,10 +98,8 @@ def weight_blocks(n: int, draws: int, seed: Sequence[int]) -> Iterator[FloatArra
 
 @dataclass(frozen=True, slots=True)
 class FormLoss:
-    """What a form loses on average, in points of the measure, and what it loses at most at the level of the test.
-
-    A form that is better than the full one has a negative loss. `bound` is None where no query is scored for both.
-    """
+    """Mean loss of a form in points of the measure, and its upper bound at the level of the test. A form
+    better than the full one has a negative loss. `bound` is None if no query is scored for both."""
 
     mean: float | None
     bound: float | None
@@ -118,10 +112,8 @@ class FormLoss:
 def form_losses(
     matrix: ScoreMatrix, full: str, forms: tuple[str, ...], seed: int, alpha: float = 0.05
 ) -> dict[str, FormLoss]:
-    """The loss of each form against the full one, paired by query; the bounds of all forms hold together.
-
-    The smallest of several forms is looked for, so each is tested at alpha divided by their number.
-    """
+    """Loss of each form against the full one, paired by query; the bounds of all forms hold simultaneously.
+    Since the smallest of several forms is sought, each is tested at alpha divided by their number."""
     if not forms:
         return {}
     ordered = matrix.sort_queries().only((full, *forms))

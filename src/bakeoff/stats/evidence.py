@@ -1,4 +1,4 @@
-"""What a verdict is made from: the comparison, the costs, the limits and the thresholds."""
+"""The evidence for a verdict: the comparison, the costs, the limits and the thresholds."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from bakeoff.stats.regret import Regret
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """Latencies in ms, index size and memory in bytes, money per 1,000 queries; None is not measured."""
+    """Latencies in ms, index size and memory in bytes, money per 1,000 queries; None if not measured."""
 
     p95_ms: float | None = None
     index_bytes: float | None = None
     cost: float | None = None
     memory_bytes: float | None = None
     p95_between: tuple[float, float] | None = None
-    """The 95 % interval of the p95; None is not known."""
+    """95 % interval of the p95; None if unknown."""
     p50_ms: float | None = None
     p50_between: tuple[float, float] | None = None
-    """The 95 % interval of the median, which few samples give where they give none of the p95."""
+    """95 % interval of the median, which needs fewer samples than the p95's."""
     tokens: float | None = None
-    """Tokens of the results handed on for a query."""
+    """Tokens of the results returned per query."""
     tokens_between: tuple[float, float] | None = None
     parts: tuple[str, ...] | None = None
-    """What has to run besides the program itself: model, server, reranker, second index."""
+    """What must run besides the program itself: model, server, reranker, second index."""
 
     def between(self, name: str) -> tuple[float, float] | None:
-        """The interval of a latency; None for a cost without sampling noise."""
+        """Interval of a latency; None for a cost without sampling noise."""
         return {"p95_ms": self.p95_between, "p50_ms": self.p50_between}.get(name)
 
 
@@ -47,13 +47,13 @@ class CostLimits:
 
 @dataclass(frozen=True, slots=True)
 class CostKind:
-    """One way in which systems cost, in words."""
+    """One kind of cost, with its wording."""
 
     name: str
     words: str
 
     def of(self, costs: Costs | CostLimits) -> float | None:
-        """The value of this kind; a median has no limit."""
+        """The value of this kind; medians have no limit."""
         value: float | None = getattr(costs, self.name, None)
         return value
 
@@ -71,12 +71,12 @@ COST_KINDS = (
     CostKind("index_bytes", "index size"),
     CostKind("memory_bytes", "memory"),
 )
-"""In the order in which they decide between systems of equal quality."""
+"""In order of precedence between systems of equal quality."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """Where the rules draw their lines; differences in points of the primary measure."""
+    """Thresholds of the rules; differences in points of the primary measure."""
 
     alpha: float = 0.05
     margin: float = 0.02
@@ -91,7 +91,7 @@ DEFAULT_THRESHOLDS = Thresholds()
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Everything a verdict may use; what is not here cannot enter its sentence."""
+    """Everything a verdict may use; nothing else can enter its sentence."""
 
     comparison: Comparison
     interactions: tuple[Interaction, ...] = ()
@@ -100,13 +100,13 @@ class Evidence:
     limits: CostLimits = CostLimits()
     thresholds: Thresholds = DEFAULT_THRESHOLDS
     regrets: Mapping[str, Regret] = field(default_factory=dict)
-    """What each system that may be used would lose against the best; empty where no query is shared."""
+    """What each eligible system would lose against the best; empty if no query is shared."""
     other_measures: tuple[Comparison, ...] = ()
-    """The run's other measures of quality, looked at where the primary one is saturated."""
+    """The run's other quality measures, used if the primary one is saturated."""
 
 
 def beyond_limits(evidence: Evidence, system: str) -> str | None:
-    """Why a system may not be used under the limits, or None."""
+    """Why the limits exclude a system, or None."""
     costs = evidence.costs.get(system, Costs())
     for kind in COST_KINDS:
         limit, value = kind.of(evidence.limits), kind.of(costs)
@@ -121,7 +121,7 @@ def beyond_limits(evidence: Evidence, system: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class CostStep:
-    """One cost that ruled systems out: the lowest value, and the values of those ruled out, ascending."""
+    """One cost that excluded systems: the lowest value, and the excluded systems' values, ascending."""
 
     kind: CostKind
     lowest: float
@@ -130,22 +130,20 @@ class CostStep:
 
 @dataclass(frozen=True, slots=True)
 class CostChoice:
-    """What the costs leave of several systems, the lowest cost first, and the costs that ruled others out."""
+    """The systems that remain after comparing costs, cheapest first, and the costs that excluded others."""
 
     left: tuple[str, ...]
     steps: tuple[CostStep, ...]
 
     @property
     def system(self) -> str:
-        """The system that costs least by the first cost that decided."""
+        """The cheapest system by the first cost that decided."""
         return self.left[0]
 
 
 def choose_by_cost(evidence: Evidence, systems: tuple[str, ...]) -> CostChoice:
-    """Judge every system by one cost after the other; a system leaves where it is shown to cost more than the lowest.
-
-    A system whose cost was not measured is not shown to cost more and stays.
-    """
+    """Compare systems by one cost after another; a system is excluded if it is shown to cost more than the
+    lowest. A system whose cost was not measured stays."""
     left, steps = systems, list[CostStep]()
     for kind in COST_KINDS:
         known = [(kind.of(evidence.costs.get(system, Costs())), system) for system in left]
@@ -160,7 +158,7 @@ def choose_by_cost(evidence: Evidence, systems: tuple[str, ...]) -> CostChoice:
 
 
 def cost_range(evidence: Evidence, kind: CostKind, systems: tuple[str, ...]) -> tuple[float, float] | None:
-    """The lowest and highest known cost of a kind; None where fewer than two systems have one."""
+    """Lowest and highest known cost of a kind; None if fewer than two systems have one."""
     known = [kind.of(evidence.costs.get(system, Costs())) for system in systems]
     values = [value for value in known if value is not None]
     return (min(values), max(values)) if len(values) > 1 else None
@@ -169,7 +167,7 @@ def cost_range(evidence: Evidence, kind: CostKind, systems: tuple[str, ...]) -> 
 def _costs_more(
     evidence: Evidence, kind: CostKind, lowest: tuple[float, str], other: tuple[float, str]
 ) -> bool:
-    """Whether a cost is higher by the threshold, and a latency by more than its samples leave open."""
+    """Whether a cost is higher by the threshold and, for a latency, by more than its sampling noise."""
     low, high = (evidence.costs[system].between(kind.name) for _, system in (lowest, other))
     clear = other[0] > lowest[0] * (1 + evidence.thresholds.cheaper_by)
     return clear and (low is None or high is None or low[1] < high[0])

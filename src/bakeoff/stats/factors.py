@@ -1,14 +1,11 @@
-"""What makes systems differ: the share of their spread that goes with chunker, model, store and mode.
-
-A share is the gain in explained spread of the system means, averaged over all orders in which the factors
+"""What makes systems differ: the share of their variation explained by chunker, model, store and mode. A
+share is the gain in explained variation of the system means, averaged over all orders in which the factors
 can be added, so that shares add up whatever the design. Queries are a random sample: what query sampling
-alone would give a factor is subtracted, a part that falls below nothing by that counts as nothing, and the rest
-is scaled to the whole. Intervals come from resampled queries.
-
-A factor that some systems do not have (bm25 has no embedder) compares only the systems that have it: the distance of
-the others goes with what tells them from these. Factors that change together in all systems that have both cannot be
-separated: they have one share, also where one of them varies among systems without the other.
-"""
+alone would give a factor is subtracted, negative results count as 0, and the rest is scaled to the whole.
+Intervals come from resampled queries. A factor that some systems lack (bm25 has no embedder) compares only
+the systems that have it; the distance of the others belongs to the factor that distinguishes them. Factors
+that change together in all systems that have both can't be separated: they get one share, even if one of them
+varies among systems without the other."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ REST = "interaction of factors"
 
 @dataclass(frozen=True, slots=True)
 class FactorShare:
-    """A factor's share of the spread of system means: as seen, and less what query sampling gives it."""
+    """A factor's share of the variation of system means: observed, and corrected for query sampling."""
 
     factor: str
     levels: int
@@ -42,10 +39,8 @@ class FactorShare:
 @dataclass(frozen=True, slots=True)
 class FactorAnalysis:
     """Shares of all factors and of the rest; `spread` is the standard deviation of system means in points.
-
-    `noise` is the share of the seen spread that sampling of queries alone would give. `confounded` has the groups of
-    factors that these systems cannot separate, `partial` the factors that some systems do not have.
-    """
+    `noise` is the share of the observed variation due to query sampling alone. `confounded` has the groups of
+    factors that these systems can't separate, `partial` the factors that some systems lack."""
 
     factors: tuple[FactorShare, ...]
     spread: float
@@ -57,15 +52,15 @@ class FactorAnalysis:
 
     @property
     def confounding_notes(self) -> tuple[str, ...]:
-        """One sentence for each group of factors that cannot be separated."""
+        """One sentence per group of factors that can't be separated."""
         return tuple(
-            f"{' and '.join(group)} change together in these systems, so that their shares cannot be separated."
+            f"{' and '.join(group)} change together in these systems, so their shares can't be separated."
             for group in self.confounded
         )
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know of the design: factors that cannot be separated, factors that some systems lack."""
+        """Notes on the design: factors that can't be separated, factors that some systems lack."""
         missing = (
             f"Some systems have no {name}: its share compares only those that have one."
             for name in self.partial
@@ -75,22 +70,22 @@ class FactorAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class _Means:
-    """System means, the covariance query sampling gives them, and resampled means (systems × resamples)."""
+    """System means, their covariance from query sampling, and resampled means (systems × resamples)."""
 
     observed: FloatArray
     sampling: FloatArray
     drawn: FloatArray
 
     def seen(self, form: FloatArray) -> float:
-        """The quadratic form in the observed means."""
+        """The quadratic form of the observed means."""
         return float(self.observed @ form @ self.observed)
 
     def by_chance(self, form: FloatArray) -> float:
-        """What query sampling adds to that form on average."""
+        """Expected contribution of query sampling to that form."""
         return float(np.trace(form @ self.sampling))
 
     def resample(self, form: FloatArray) -> FloatArray:
-        """The form in every resample; resampling adds the sampling part a second time, so it goes twice."""
+        """The form in every resample; resampling adds the sampling part again, so it is subtracted twice."""
         values: FloatArray = (self.drawn * (form @ self.drawn)).sum(axis=0) - 2 * self.by_chance(form)
         return values
 
@@ -102,7 +97,8 @@ def factor_shares(
     resamples: int = 2_000,
     clusters: Clusters | None = None,
 ) -> FactorAnalysis:
-    """Shares of each factor from scores (systems × queries) and each system's level of each, None where it has none."""
+    """Shares of each factor from scores (systems × queries) and each system's level of each factor, None if
+    it has none."""
     complete: BoolArray = np.logical_not(np.isnan(values).any(axis=0))
     kept, grouped = values[:, complete], as_clusters(clusters, values.T).among(complete)
     _check(kept, grouped.count, factors)
@@ -141,7 +137,7 @@ def _join_names(group: tuple[str, ...]) -> str:
 
 
 def _contrasts(levels: Sequence[str | None]) -> FloatArray:
-    """One column for each level, less the mean of the systems that have the factor; 0 for those that have not."""
+    """One column per level, minus the mean of the systems that have the factor; 0 for the others."""
     has = np.array([level is not None for level in levels], float)
     names = sorted({level for level in levels if level is not None})
     marks = [np.array([level == one for level in levels], float) for one in names]
@@ -150,7 +146,7 @@ def _contrasts(levels: Sequence[str | None]) -> FloatArray:
 
 
 def _separable(levels: Mapping[str, Sequence[str | None]]) -> list[tuple[str, ...]]:
-    """The factors in groups: those of one group depend on each other linearly, so that no data separates them."""
+    """Group factors that depend on each other linearly, so that no data separates them."""
     groups: list[tuple[str, ...]] = [(name,) for name in levels]
     size = 2
     while size <= len(groups):
@@ -183,7 +179,7 @@ def _dependent(groups: Sequence[tuple[str, ...]], levels: Mapping[str, Sequence[
 def _shares(
     means: _Means, forms: Mapping[str, FloatArray], levels: Mapping[str, int]
 ) -> tuple[FactorShare, ...]:
-    """Every part of the spread; one that comes out below nothing counts as nothing, so that all add up to the whole."""
+    """Every part of the variation; negative estimates count as 0, so that all add up to the whole."""
     seen = np.array([means.seen(form) for form in forms.values()])
     true = _parts(seen - [means.by_chance(form) for form in forms.values()])
     low, high = np.quantile(
@@ -196,28 +192,28 @@ def _shares(
 
 
 def _parts(values: FloatArray) -> FloatArray:
-    """Shares of their sum (first axis), with negative estimates set to nothing."""
+    """Shares of their sum (first axis), with negative estimates set to 0."""
     kept = np.maximum(values, 0.0)
     shares: FloatArray = kept / np.maximum(kept.sum(axis=0), NOISE)
     return shares
 
 
 def _check(kept: FloatArray, clusters: int, factors: Mapping[str, Sequence[str | None]]) -> None:
-    """Refuse fewer than two systems, and queries that are all in one cluster: what sampling adds is unknown there."""
+    """Raise for fewer than two systems, or if all queries are in one cluster, where sampling noise is unknown."""
     if kept.shape[0] < 2 or clusters < 2:
         raise ComparisonError(
-            f"{kept.shape[0]} systems on {kept.shape[1]} shared queries in {clusters} clusters are too few to "
-            "explain their spread."
+            f"{kept.shape[0]} systems on {kept.shape[1]} shared queries in {clusters} clusters are too few "
+            "to explain their variation."
         )
     for name, levels in factors.items():
         if len(levels) != kept.shape[0]:
             raise ComparisonError(f"factor {name!r} has {len(levels)} levels for {kept.shape[0]} systems.")
     if all(_count(levels) < 2 for levels in factors.values()):
-        raise ComparisonError("no factor differs between the systems, so none can explain their spread.")
+        raise ComparisonError("no factor differs between the systems, so none can explain their variation.")
 
 
 def _quadratic_forms(systems: int, factors: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """For each factor the matrix whose quadratic form in the system means is its part of their spread."""
+    """For each factor, the matrix whose quadratic form in the system means is its part of the variation."""
     names = list(factors)
     projections = {
         subset: _projection(systems, [factors[name] for name in subset])

@@ -1,4 +1,4 @@
-"""Whether the difference between two systems depends on the category: a permutation test of labels."""
+"""Tests whether the difference between two systems depends on the category, by permuting labels."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ CELLS_PER_BLOCK = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class CategoryDifference:
-    """The advantage of a over b on one category, with an interval widened for the number of categories."""
+    """Advantage of a over b on one category, with an interval widened for the number of categories."""
 
     category: str
     n: int
     advantage: float
     interval: Interval
     holds_level: bool = False
-    """Whether its sign is sure against queries too rare to be among these, corrected over the categories."""
+    """Whether its sign also holds against rare queries not sampled, corrected over the categories."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interaction:
-    """Whether the advantage of a over b varies with the category more than shuffled labels would show."""
+    """Whether the advantage of a over b varies with the category more than under shuffled labels."""
 
     a: str
     b: str
@@ -46,12 +46,12 @@ class Interaction:
 
     @property
     def for_a(self) -> tuple[CategoryDifference, ...]:
-        """Categories on which a is shown to be better."""
+        """Categories where a is shown to be better."""
         return tuple(c for c in self.categories if c.holds_level and (c.interval.low or 0) > 0)
 
     @property
     def for_b(self) -> tuple[CategoryDifference, ...]:
-        """Categories on which b is shown to be better."""
+        """Categories where b is shown to be better."""
         return tuple(c for c in self.categories if c.holds_level and (c.interval.high or 0) < 0)
 
     @property
@@ -63,16 +63,16 @@ class Interaction:
 def interactions(
     matrix: ScoreMatrix, system: str, others: Sequence[str], settings: BootstrapSettings
 ) -> tuple[Interaction, ...]:
-    """The test of one system against each other, with Holm's correction over the pairs."""
+    """Test one system against each other one, with Holm's correction over the pairs."""
     found = [interaction(matrix, system, other, settings) for other in others]
     adjusted = holm([one.p for one in found])
     return tuple(replace(one, p_holm=p) for one, p in zip(found, adjusted, strict=True))
 
 
 def interaction(matrix: ScoreMatrix, a: str, b: str, settings: BootstrapSettings) -> Interaction:
-    """The test of one pair on the queries scored for both."""
+    """Test one pair on the queries scored for both."""
     if not matrix.categories:
-        raise ComparisonError(f"scores of {matrix.measure} carry no categories. Give one a query.")
+        raise ComparisonError(f"scores of {matrix.measure} have no categories. Give one per query.")
     matrix = matrix.sort_queries()
     values = matrix.without_structural()
     advantage = values[matrix.systems.index(a)] - values[matrix.systems.index(b)]
@@ -88,7 +88,7 @@ def interaction(matrix: ScoreMatrix, a: str, b: str, settings: BootstrapSettings
 
 
 def label_permutation_p(differences: FloatArray, labels: Sequence[str], seed: int) -> float:
-    """p-value of the spread of category means of the differences under shuffled labels; never 0."""
+    """p-value of the spread of category means under shuffled labels; never 0."""
     names = sorted(set(labels))
     if len(names) < 2:
         return 1.0
@@ -106,11 +106,9 @@ def label_permutation_p(differences: FloatArray, labels: Sequence[str], seed: in
 
 
 def cluster_flip_p(differences: FloatArray, labels: Sequence[str], seed: int, *, clusters: Clusters) -> float:
-    """p-value of the spread of category means where queries come in clusters; never 0.
-
-    Labels of queries that depend on each other can't be shuffled. The deviations from the common mean are given random
-    signs, one for each cluster (a wild cluster bootstrap under the hypothesis of no spread).
-    """
+    """p-value of the spread of category means for clustered queries; never 0. Labels of dependent queries
+    can't be shuffled. Instead, the deviations from the common mean get random signs, one per cluster (a wild
+    cluster bootstrap under the hypothesis of no spread)."""
     names = sorted(set(labels))
     if len(names) < 2 or clusters.count < 2:
         return 1.0

@@ -13,7 +13,7 @@ from bakeoff.stats.quantiles import NORMAL, expansion
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An interval of a mean; `low` and `high` are both None where it is not defined, with the reason."""
+    """Confidence interval of a mean; `low` and `high` are None if it is undefined, with the reason."""
 
     low: float | None
     high: float | None
@@ -26,19 +26,19 @@ class Interval:
 
     @property
     def defined(self) -> bool:
-        """Whether there is an interval at all."""
+        """Whether the interval is defined."""
         return self.low is not None
 
     def excludes(self, value: float = 0.0) -> bool:
-        """Whether the whole interval lies on one side of the value; never for an undefined interval."""
+        """Whether the whole interval lies on one side of the value; False if undefined."""
         return self.low is not None and self.high is not None and (self.low > value or self.high < value)
 
     def within(self, margin: float) -> bool:
-        """Whether the whole interval lies strictly inside ±margin; never for an undefined interval."""
+        """Whether the whole interval lies strictly inside ±margin; False if undefined."""
         return self.low is not None and self.high is not None and -margin < self.low and self.high < margin
 
     def negate(self) -> Interval:
-        """The interval of the opposite difference."""
+        """Interval of the opposite difference."""
         low = None if self.high is None else 0.0 - self.high
         high = None if self.low is None else 0.0 - self.low
         return replace(self, low=low, high=high)
@@ -73,7 +73,7 @@ def percentile(resampled: Resampled, level: float) -> Ends:
 
 
 def expand_interval(resampled: Resampled, level: float) -> Ends:
-    """The percentile interval taken further out, as far as Student's t would go."""
+    """The percentile interval, widened as far as Student's t requires."""
     return _tails(resampled.means, NORMAL.cdf(-expansion(resampled.n, level, resampled.df)))
 
 
@@ -86,7 +86,7 @@ def symmetric(resampled: Resampled, level: float) -> Ends:
 
 
 def hull(resampled: Resampled, level: float) -> Ends:
-    """At each end the outer of `expanded` and `symmetric`: the default, chosen by simulated coverage."""
+    """At each end, the outer one of `expanded` and `symmetric`: the default, chosen by simulated coverage."""
     low_a, high_a = expand_interval(resampled, level)
     low_b, high_b = symmetric(resampled, level)
     return np.minimum(low_a, low_b), np.maximum(high_a, high_b)
@@ -111,7 +111,7 @@ METHODS: dict[str, Callable[[Resampled, float], Ends]] = {
 
 
 def quantile_of_sorted(rows: FloatArray, probability: float, of: int | None = None) -> FloatArray:
-    """The quantile of each ascending row, interpolated; `of` is its full length if only the top is given."""
+    """Interpolated quantile of each ascending row; `of` is its full length if only the top is given."""
     last = (of or rows.shape[1]) - 1
     missing = last + 1 - rows.shape[1]
     below = int(probability * last)

@@ -11,9 +11,9 @@ from bakeoff.errors import ComparisonError
 from bakeoff.stats.arrays import FloatArray
 
 CEILING = "best possible"
-"""The stage before the first step: what the measure can give at most on this truth, which nobody loses."""
+"""The stage before the first step: the measure's maximum on this truth, which counts as no loss."""
 BEYOND_DEPTH = "beyond the depth"
-"""The first step: what does not fit into a ranking of the run's depth, whatever is found."""
+"""The first step: what can't fit into a ranking of the run's depth."""
 STEPS = (
     BEYOND_DEPTH,
     "in no chunk",
@@ -29,7 +29,7 @@ returned from outside the corpus, fusion or reranking loses, and what is found b
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The best score each query could still reach after a step; NaN is not computed."""
+    """Best score each query could still reach after a step; NaN if not computed."""
 
     step: str
     reachable: FloatArray
@@ -37,7 +37,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class LossStep:
-    """Mean points of the measure lost at a step; negative where the step won points back."""
+    """Mean points of the measure lost at a step; negative if the step regained points."""
 
     step: str
     lost: float
@@ -57,16 +57,14 @@ class Waterfall:
 
     @property
     def sentence(self) -> str:
-        """The losses in points of 100, as one line; the best possible mean where it is below 1."""
+        """One line with the losses in points of 100, and the best possible mean if it is below 1."""
         start = [f"{CEILING} {100 * self.start:.0f} %"] if self.start < 1 - 5e-4 else []
         return " · ".join([*start, *(f"{step.step} {100 * step.lost + 0.0:.0f} %" for step in self.steps)])
 
 
 def waterfall(stages: Sequence[Stage], perfect: float = 1.0) -> Waterfall:
-    """Mean loss at each step over the queries computed at every step, with how many lose there.
-
-    It starts at the stage `CEILING` where that comes first, else at `perfect`.
-    """
+    """Mean loss at each step over the queries computed at every step, and the number of queries that lose
+    there. Starts at the stage `CEILING` if that comes first, else at `perfect`."""
     if stages and stages[0].step == CEILING:
         top, stages = stages[0].reachable, stages[1:]
     else:
@@ -79,7 +77,7 @@ def waterfall(stages: Sequence[Stage], perfect: float = 1.0) -> Waterfall:
     matrix = np.vstack([top, *(stage.reachable for stage in stages)])
     kept = matrix[:, ~np.isnan(matrix).any(axis=0)]
     if kept.shape[1] == 0:
-        raise ComparisonError("no query is computed at every step. Check which step gave no scores.")
+        raise ComparisonError("no query is computed at every step. Check which step has no scores.")
     lost = kept[:-1] - kept[1:]
     start, end = float(kept[0].mean()), float(kept[-1].mean())
     steps = tuple(_step(stage.step, row, start - end) for stage, row in zip(stages, lost, strict=True))

@@ -1,4 +1,4 @@
-"""How numbers and names of systems are written, and phrases that several sentences share."""
+"""Formats numbers and system names, and phrases that several sentences share."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from bakeoff.stats.intervals import Interval
 QUESTION = ("question", "questions")
 SEPARATOR = " · "
 LONG = 40
-"""Characters of a label beyond which it is shortened."""
+"""Longer labels are shortened."""
 
 
 def points(*values: float, least: int = 2) -> tuple[str, ...]:
-    """Points of a measure with one number of decimals for all, `least` or more, without the leading zero: .05, 41.3."""
+    """Format points of a measure with a common number of decimals, at least `least`, without the leading
+    zero: .05, 41.3."""
     sizes = [abs(value) for value in values if abs(value) > 1e-9]
     if sizes and max(sizes) > 1:
         return tuple(f"{value:.1f}" for value in values)
@@ -26,27 +27,27 @@ def points(*values: float, least: int = 2) -> tuple[str, ...]:
 
 
 def points_to_three(value: float) -> str:
-    """Points of a measure as the report's tables write them: .054, 41.3."""
+    """Format points of a measure as in the report's tables: .054, 41.3."""
     return points(value)[0] if abs(value) > 1 else _no_leading_zero(f"{value + 0.0:.3f}")
 
 
 def probability(p: float) -> str:
-    """A p-value to three digits: .021, or <.001; never 0."""
+    """Format a p-value to three digits: .021, or <.001; never 0."""
     return "<.001" if p < 0.001 else _no_leading_zero(f"{p:.3f}")
 
 
 def questions(count: int) -> str:
-    """A count of questions."""
+    """Format a count of questions."""
     return f"{count:,} {QUESTION[count != 1]}"
 
 
 def join_names(names: tuple[str, ...], last: str = "and") -> str:
-    """Names as a list in a sentence."""
+    """Join names into a list for a sentence."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def capital(text: str) -> str:
-    """A text that begins a sentence, otherwise unchanged."""
+    """Capitalise the first letter of a sentence."""
     return text[:1].upper() + text[1:]
 
 
@@ -56,7 +57,7 @@ def shorten_names(names: tuple[str, ...]) -> str:
 
 
 def with_interval(value: float, interval: Interval, measure: str) -> str:
-    """A difference with its interval, as the tables write scores: .052 nDCG@10 [.010 .094]."""
+    """Format a difference with its interval: .052 nDCG@10 [.010 .094]."""
     if interval.low is None or interval.high is None:
         return f"{points(value)[0]} {measure} (no interval: {interval.reason})"
     middle, low, high = points(value, interval.low, interval.high, least=3)
@@ -71,7 +72,7 @@ def advantage(pair: PairComparison, measure: str) -> str:
 
 
 def win_loss_text(pair: PairComparison, correction: str) -> str:
-    """Wins, losses and ties of a with the corrected p-value."""
+    """Wins, losses and ties of a, with the corrected p-value."""
     name = {"holm": "Holm p", "max-t": "max-T p"}[correction]
     return (
         f"better on {questions(pair.wins)}, worse on {pair.losses}, equal on {pair.ties} "
@@ -80,7 +81,7 @@ def win_loss_text(pair: PairComparison, correction: str) -> str:
 
 
 def settles_text(pair: PairComparison, least: float, of: str = "") -> str | None:
-    """How many questions would settle the observed difference, or the least difference of interest."""
+    """How many questions would settle the observed difference, or the smallest difference of interest."""
     size = max(abs(pair.difference or 0.0), least)
     needed = pair.queries_for(size)
     if needed is None or needed <= pair.n:
@@ -89,7 +90,7 @@ def settles_text(pair: PairComparison, least: float, of: str = "") -> str | None
 
 
 def describe_clusters(found: EffectiveQuestions) -> str:
-    """Questions in clusters, and how many independent ones would show as much."""
+    """Number of questions in clusters, and the equivalent number of independent ones."""
     text = (
         f"{questions(found.questions)} in {found.clusters:,} clusters (up to {found.largest} about the same "
         f"documents) are worth {found.effective:.0f} independent ones"
@@ -101,7 +102,8 @@ def describe_clusters(found: EffectiveQuestions) -> str:
 
 
 def equality_needs(margin: float, alpha: float, cluster_size: float) -> str | None:
-    """How many questions with equal scores, in clusters of this mean size, would show a difference below the margin."""
+    """How many questions with equal scores, in clusters of this mean size, would show a difference below the
+    margin."""
     if not 0 < margin < 1:
         return None
     needed = math.ceil(cluster_size * math.log(alpha) / math.log(1 - margin))
@@ -110,7 +112,7 @@ def equality_needs(margin: float, alpha: float, cluster_size: float) -> str | No
 
 
 def bytes_text(size: float) -> str:
-    """A size in bytes with a decimal unit."""
+    """Format a size in bytes with a decimal unit."""
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= factor:
             return f"{size / factor:.3g} {unit}"
@@ -118,13 +120,13 @@ def bytes_text(size: float) -> str:
 
 
 def round_count(count: int) -> int:
-    """A count to two significant digits, because it rests on an estimated spread."""
+    """Round a count to two significant digits, because it rests on an estimated spread."""
     digits = len(str(count)) - 2
     return count if digits <= 0 else -(-count // 10**digits) * 10**digits
 
 
 def short_names(labels: Sequence[str]) -> dict[str, str]:
-    """Each label without the parts that every label has, where labels are long and stay different."""
+    """Shorten long labels by dropping the parts they all share, keeping them distinct."""
     parts = {label: label.split(SEPARATOR) for label in labels}
     if len(parts) < 2 or max(map(len, labels)) <= LONG:
         return {label: label for label in labels}
@@ -137,7 +139,7 @@ def short_names(labels: Sequence[str]) -> dict[str, str]:
 
 
 def letter(place: int) -> str:
-    """A, B, … Z, AA, AB, … of a place from 1."""
+    """Letter of a place counted from 1: A, B, … Z, AA, AB, …"""
     text = ""
     while place > 0:
         place, rest = divmod(place - 1, 26)
@@ -150,5 +152,5 @@ def _no_leading_zero(text: str) -> str:
 
 
 def ratio_text(ratio: float) -> str:
-    """How many times as much, as a plain number."""
+    """Format a ratio as a plain number."""
     return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"

@@ -1,4 +1,4 @@
-"""What a number of queries can show, before and after a run: detectable difference, queries needed."""
+"""Statistical power before and after a run: detectable difference, queries needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_QUERIES = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class AssumedSpread:
-    """A standard deviation of paired differences assumed before any run, and when it is to be expected."""
+    """A standard deviation of paired differences to assume before any run, and when to expect it."""
 
     name: str
     sd: float
@@ -32,7 +32,7 @@ ASSUMED_SPREADS = (
 def detectable_difference(
     sd: float, n: int, alpha: float = ALPHA, power: float = POWER, *, dependence: Dependence | None = None
 ) -> float | None:
-    """The smallest mean difference, in points, found with that power; None for 1 query or cluster, or no spread."""
+    """Smallest mean difference, in points, detected with that power; None for 1 query or cluster, or no spread."""
     if n < 2 or sd == 0 or (dependence is not None and dependence.clusters < 2):
         return None
     return _multiplier(_df(n, dependence), alpha, power) * _spread(sd, dependence) / n**0.5
@@ -46,10 +46,8 @@ def queries_needed(
     *,
     dependence: Dependence | None = None,
 ) -> int | None:
-    """How many queries show a mean difference of that size; None where the difference or the spread is 0.
-
-    With clusters they are queries in more clusters of the same sizes, not more queries in each.
-    """
+    """Number of queries needed to detect a mean difference of that size; None if the difference or spread is
+    0. With clusters, these are queries in more clusters of the same sizes, not more queries in each."""
     size, spread = abs(difference), _spread(sd, dependence)
     if size == 0 or spread == 0:
         return None
@@ -63,10 +61,9 @@ def queries_needed(
 
 
 def queries_for_level(lead: float, sd: float, alpha: float, largest: float) -> int | None:
-    """About how many queries of this lead and spread rule out, at alpha, that unseen ones undo it; None without a lead.
-
-    The lead must exceed z·sd/√n for the queries seen and ln(1/α)/n of the largest difference for those unseen.
-    """
+    """Approximate number of queries with this lead and spread that rule out, at alpha, that unseen ones undo
+    it; None without a lead. The lead must exceed z·sd/√n for the queries seen and ln(1/α)/n of the largest
+    difference for those unseen."""
     if lead <= 0:
         return None
     seen, unseen = NORMAL.inv_cdf(1 - alpha) * sd, -math.log(alpha) * largest
@@ -75,7 +72,7 @@ def queries_for_level(lead: float, sd: float, alpha: float, largest: float) -> i
 
 
 def _spread(sd: float, dependence: Dependence | None) -> float:
-    """The standard deviation that as many independent queries would need for the same error of the mean."""
+    """Standard deviation that as many independent queries would need for the same error of the mean."""
     return sd if dependence is None else sd * float(dependence.design_effect**0.5)
 
 

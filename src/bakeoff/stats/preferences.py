@@ -1,4 +1,4 @@
-"""What decides between systems of equal quality: an operator's preferences, one after the other."""
+"""Chooses between systems of equal quality by an operator's preferences, one after another."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from bakeoff.stats.evidence import Costs
 from bakeoff.stats.number_format import join_names, ratio_text
 
 MATERIAL = 1.5
-"""How many times more a system must need before a preference rules it out."""
+"""Ratio from which a preference excludes a system."""
 
 MOST_RATIOS = 2
-"""Ratios that a sentence names."""
+"""Ratios from which a sentence mentions the difference."""
 NEEDS = "needs "
 
 Between = tuple[float, float]
@@ -20,7 +20,7 @@ Between = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """One thing to have little of: its name in bakeoff.yaml, value and spread, and words for k times less or more."""
+    """One quantity to minimise: its name in bakeoff.yaml, value, spread, and phrases for k times less or more."""
 
     name: str
     value: Callable[[Costs], float | None]
@@ -29,7 +29,7 @@ class Preference:
     between: Callable[[Costs], Between | None] = lambda _: None
 
     def exceeds(self, costs: Costs, lowest: Costs, ratio: float) -> bool:
-        """Whether costs are more than the lowest by the ratio, and by more than their spread leaves open."""
+        """Whether costs exceed the lowest by the ratio, and by more than their sampling noise."""
         more, less = self.value(costs), self.value(lowest)
         if more is None or less is None or more <= less * (1 if self.name == PARTS else ratio):
             return False
@@ -68,12 +68,12 @@ PREFERENCES: Mapping[str, Preference] = {
         ),
     )
 }
-"""By name, in the order of an operator: what must be run comes first, then what is paid for each question."""
+"""By name, in order of operational weight: first what must be run, then the cost per question."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionRule:
-    """The rule a user can set: points that may be given up, what is preferred then, and the ratio that matters."""
+    """The user's decision rule: points that may be given up, preferences, and the ratio that matters."""
 
     margin: float = 0.02
     prefer: tuple[str, ...] = tuple(PREFERENCES)
@@ -85,7 +85,8 @@ DEFAULT_RULE = DecisionRule()
 
 @dataclass(frozen=True, slots=True)
 class PreferenceChoice:
-    """What the preferences leave of some systems, in the order given, and those that ruled others out."""
+    """The systems that remain after the preferences, in the given order, and the preferences that excluded
+    others."""
 
     left: tuple[str, ...]
     decided_by: tuple[str, ...]
@@ -94,7 +95,7 @@ class PreferenceChoice:
 def choose_by_preference(
     costs: Mapping[str, Costs], systems: tuple[str, ...], rule: DecisionRule
 ) -> PreferenceChoice:
-    """Rule systems out by one preference after the other; one whose cost was not measured stays."""
+    """Exclude systems by one preference after another; one whose cost was not measured stays."""
     left, decided = systems, list[str]()
     for preference in map(PREFERENCES.__getitem__, rule.prefer):
         known = [
@@ -116,17 +117,17 @@ def choose_by_preference(
 
 
 def describe_saving(own: Costs, rival: Costs, rule: DecisionRule) -> tuple[str, ...]:
-    """What a system needs less than a rival, in the order of preference; nothing where none differs materially."""
+    """What a system needs less of than a rival, in order of preference; empty if nothing differs materially."""
     return _phrases(own, rival, rule, less=True)
 
 
 def describe_expense(own: Costs, rival: Costs, rule: DecisionRule) -> tuple[str, ...]:
-    """What a system needs more than a rival."""
+    """What a system needs more of than a rival."""
     return _phrases(rival, own, rule, less=False)
 
 
 def _phrases(low: Costs, high: Costs, rule: DecisionRule, *, less: bool) -> tuple[str, ...]:
-    """Verb phrases: first what is needed, then the rest; parts and at most two ratios."""
+    """Verb phrases: first the parts needed, then at most two ratios."""
     needs, others = _parts(low, high, rule, "no" if less else "a"), list[str]()
     differing = [
         preference
@@ -141,7 +142,7 @@ def _phrases(low: Costs, high: Costs, rule: DecisionRule, *, less: bool) -> tupl
 
 
 def _parts(low: Costs, high: Costs, rule: DecisionRule, article: str) -> list[str]:
-    """The parts that only the dearer system needs."""
+    """The parts that only the more expensive system needs."""
     if PARTS not in rule.prefer or low.parts is None or high.parts is None:
         return []
     return [f"{article} {part}" for part in high.parts if part not in low.parts]

@@ -27,7 +27,7 @@ def t_two_sided(statistic: float, df: float) -> float:
 
 
 def quantile_between(ordered: FloatArray, share: float, level: float) -> tuple[float, float]:
-    """The interval of a quantile of ascending samples, by the ranks that a count below it may have; ∞ beyond them."""
+    """Interval of a quantile of ascending samples, by order statistics; ∞ if they don't reach it."""
     n = len(ordered)
     middle, reach = n * share, NORMAL.inv_cdf(0.5 + level / 2) * (n * share * (1 - share)) ** 0.5
     low, high = math.floor(middle - reach), math.ceil(middle + reach) + 1
@@ -39,8 +39,6 @@ def quantile_between(ordered: FloatArray, share: float, level: float) -> tuple[f
 
 def expansion(n: int, level: float, df: float) -> float:
     """How many normal standard deviations a small-sample interval spans where a percentile interval spans z.
-
-    The bootstrap's spread is that of a variance divided by n, not n − 1, and z ignores that the variance was
-    estimated; both are put right by sqrt(n / (n − 1)) · t instead of z. `df` is n − 1, or less for unequal clusters.
-    """
+    The bootstrap divides the variance by n, not n − 1, and z ignores that the variance was estimated; sqrt(n
+    / (n − 1)) · t corrects both. `df` is n − 1, or less for unequal clusters."""
     return t_quantile(0.5 + level / 2, df) * float((n / (n - 1)) ** 0.5)

@@ -1,8 +1,7 @@
-"""The recommendation: one system in every case, how firmly and on which grounds, and what it may cost to be wrong.
-
-Candidates are the systems that give up at most the margin, at 95 %: the line says to take one of them. Where the
-queries show that of none, candidates are the best mean and those less than the margin below it: the line says to start
-with one. The first preference in which candidates differ materially decides between them, then the better mean.
+"""Recommends one system in every case: how firmly, on which grounds, and what a wrong choice may cost.
+Candidates are the systems that give up at most the margin, at 95 %: the line then says "take". If the queries
+show that of none, candidates are the best mean and those less than the margin below it: the line says "start
+with". The first preference in which candidates differ materially decides between them, then the better mean.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ class Strength(StrEnum):
     TAKE = "take"
     """The queries show that no usable system is better by more than the margin."""
     START = "start"
-    """They do not; it is the one to start with until more questions decide."""
+    """They don't; it is the one to start with until more questions decide."""
 
 
 FIRM = (Grounds.ONLY_WITHIN_LIMITS, Grounds.BEATS_ALL, Grounds.LIFT, Grounds.WITHIN_MARGIN)
-"""Grounds that show at most the margin to be given up."""
+"""Grounds which show that at most the margin is given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionInput:
-    """All that the words of a recommendation may use; `best` has the best mean, None where nothing is scored."""
+    """Everything the wording of a recommendation may use; `best` has the best mean, None if nothing is scored."""
 
     case: VerdictInput
     verdict: Verdict
@@ -68,17 +67,17 @@ class DecisionInput:
 
     @property
     def strength(self) -> Strength:
-        """How firmly the system is recommended; never firmly where no system is within the limits."""
+        """How firmly the system is recommended; never firmly if no system is within the limits."""
         return Strength.TAKE if self.grounds in FIRM and self.case.eligible else Strength.START
 
     def with_margin(self, margin: float) -> DecisionInput:
-        """The decision if another margin could be given up."""
+        """The decision with another margin."""
         rule = DecisionRule(margin, self.rule.prefer, self.rule.ratio)
         return choose_system(self.case.evidence, self.verdict, rule)
 
 
 def find_regrets(matrix: ScoreMatrix, evidence: Evidence, seed: int) -> dict[str, Regret]:
-    """The regret of each system that may be used, of the ranked ones where the limits leave none."""
+    """Regret of each eligible system, or of the ranked ones if the limits leave none."""
     comparison = evidence.comparison
     systems = VerdictInput.of(evidence).eligible or comparison.ranking
     if not systems:
@@ -91,7 +90,7 @@ def find_regrets(matrix: ScoreMatrix, evidence: Evidence, seed: int) -> dict[str
 
 
 def choose_system(evidence: Evidence, verdict: Verdict, rule: DecisionRule = DEFAULT_RULE) -> DecisionInput:
-    """The system to take or to start with, and why."""
+    """Choose the system to take or to start with, and the grounds."""
     case = VerdictInput.of(evidence)
     comparison = evidence.comparison
     ranked = case.eligible or comparison.ranking
@@ -119,7 +118,7 @@ def choose_system(evidence: Evidence, verdict: Verdict, rule: DecisionRule = DEF
 def _candidates(
     case: VerdictInput, verdict: Verdict, systems: tuple[str, ...], margin: float
 ) -> tuple[Grounds, tuple[str, ...]]:
-    """The systems to choose from, and the grounds that all of them have."""
+    """The systems to choose from, and their common grounds."""
     regret: Mapping[str, Regret] = case.evidence.regrets
     if len(systems) == 1:
         return _only_grounds(case), systems
@@ -133,7 +132,7 @@ def _candidates(
 
 
 def _only_grounds(case: VerdictInput) -> Grounds:
-    """Whether limits leave one system of several that were compared, or there is nothing to compare."""
+    """Whether limits leave one of several compared systems, or there is nothing to compare."""
     compared = len(case.comparison.ranking) == len(case.comparison.systems) > 1
     return Grounds.ONLY_WITHIN_LIMITS if case.eligible and compared else Grounds.ONLY_SYSTEM
 

@@ -1,7 +1,6 @@
-"""The words of a recommendation: one line that answers, and three below it, for every screen, file and export.
-
-"Take" is written in one place, where at most the margin is given up; everywhere else the line says "Start with".
-"""
+"""The wording of a recommendation: one line that answers and three below it, for every screen, file and
+export. "Take" is written in one place, for a system that gives up at most the margin; everywhere else the
+line says "Start with"."""
 
 from __future__ import annotations
 
@@ -34,15 +33,15 @@ from bakeoff.stats.verdict import Verdict
 from bakeoff.stats.verdict_text import advise_saturated
 
 LEAST_BOUND = 0.0005
-"""A bound below it is written as nothing."""
+"""Smaller bounds are written as 0."""
 LARGEST_MARGIN = 0.1
-"""A larger margin is not suggested: it would give up too much."""
+"""Larger margins are not suggested: they would give up too much."""
 OPENINGS = {Strength.TAKE: "Take", Strength.START: "Start with"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
-    """What to take or to start with, in one line; how sure, what would change it, and warnings that concern it."""
+    """What to take or start with, in one line; how sure, what would change it, and warnings."""
 
     system: str
     strength: Strength
@@ -56,13 +55,13 @@ class Recommendation:
     decided_by: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     banner: str = ""
-    """A warning that is larger than the recommendation: the evidence is of another kind than it looks."""
+    """A warning that outweighs the recommendation: the evidence is of another kind than it looks."""
     vectors: str = ""
-    """The smallest vector form shown to be within the margin, or that none is; '' where there are no forms."""
+    """The smallest vector form shown to be within the margin, or that there is none; '' without forms."""
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
-        """The labelled lines below the sentence; those without a text are left out."""
+        """The labelled lines below the sentence, without empty ones."""
         found = (
             ("How sure", self.sure),
             ("Would change", self.change),
@@ -73,7 +72,7 @@ class Recommendation:
 
 
 def recommend(evidence: Evidence, verdict: Verdict, rule: DecisionRule = DEFAULT_RULE) -> Recommendation:
-    """The recommendation that follows from the evidence, in words."""
+    """Put the recommendation that follows from the evidence into words."""
     made = choose_system(evidence, verdict, rule)
     words = _Words(made, short_names(tuple(summary.system for summary in evidence.comparison.systems)))
     return Recommendation(
@@ -104,11 +103,11 @@ class _Words:
 
     @property
     def asked(self) -> str:
-        """On your 60 questions."""
+        """ "on your 60 questions"."""
         return f"on {self._yours}"
 
     def sentence(self) -> str:
-        """Take X, or start with X: why, what it may cost, what it needs less."""
+        """Take X, or start with X: why, what it may cost, what it needs less of."""
         quality = {
             Grounds.ONLY_SYSTEM: self._only,
             Grounds.ONLY_WITHIN_LIMITS: self._only,
@@ -177,12 +176,12 @@ class _Words:
 
     @property
     def _others(self) -> str:
-        """The other candidates: the name of one, the number of more."""
+        """The other candidates: a single name, or their number."""
         others = [one for one in self.made.candidates if one != self.made.system]
         return self.names[others[0]] if len(others) == 1 else f"{len(others)} other systems"
 
     def _price(self) -> str:
-        """You may give up at most .031 nDCG@10, expected .004."""
+        """ "You may give up at most .031 nDCG@10, expected .004"."""
         regret = self.made.regret
         if regret is None:
             return ""
@@ -190,13 +189,13 @@ class _Words:
             return " (nothing is given up)"
         at_most = f"you may give up at most {points_to_three(regret.bound)} {self.measure}"
         if self.made.case.comparison.common < 2:
-            return f" ({at_most})"  # one question has no spread to expect anything from
+            return f" ({at_most})"  # one question has no spread, so nothing can be expected
         expected = "under .001" if regret.expected < LEAST_BOUND else points_to_three(regret.expected)
         return f" ({at_most}, expected {expected})"
 
     @property
     def _rival(self) -> str | None:
-        """Whom the costs are compared with: the best mean, or the first candidate that was ruled out."""
+        """The system to compare costs with: the best mean, or the first candidate that was excluded."""
         if self.made.system != self.made.best and self.made.best is not None:
             return self.made.best
         gone = [one for one in self.made.candidates if one not in self.made.choice.left]
@@ -208,7 +207,7 @@ class _Words:
         return self.made.case.evidence.costs.get(system, Costs())
 
     def _compared_costs(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What the system needs less than its rival, and what more."""
+        """What the system needs less of than its rival, and what more of."""
         rival = self._rival
         if rival is None:
             return (), ()
@@ -216,7 +215,8 @@ class _Words:
         return describe_saving(own, other, rule), describe_expense(own, other, rule)
 
     def _costs_sentence(self) -> Iterator[str]:
-        """What the system needs less than its rival, and the first thing it needs more of; or that none needs less."""
+        """What the system needs less of than its rival, and the first thing it needs more of; or that none is
+        cheaper."""
         saving, expense = self._compared_costs()
         if saving:
             yield f"It {_joined(saving)}{f', but {expense[0]}' if expense else ''}."
@@ -231,14 +231,14 @@ class _Words:
         return "any of them will do" if len(means) == 1 else "the better mean decides"
 
     def _limits(self) -> Iterator[str]:
-        """That no system is within the limits, where none is."""
+        """A sentence if no system is within the limits."""
         case = self.made.case
         if not case.eligible and case.comparison.ranking:
             reason = dict(case.ruled_out)[self.made.system]
             yield f"No system is within the limits: its {reason}."
 
     def _categories(self) -> Iterator[str]:
-        """Where another system is better on a category."""
+        """Categories where another system is better."""
         crossing = self.made.case.crossing if self.made.case.eligible else None
         if crossing is None or self.made.system not in (crossing.a, crossing.b):
             return
@@ -248,7 +248,7 @@ class _Words:
         yield f"For {kinds}, {self.names[other]} is better: use it there if you can tell these questions."
 
     def sure(self) -> str:
-        """What this many questions can show, and how far the two systems that matter are apart."""
+        """What this many questions can show, and how far apart the two relevant systems are."""
         pair = self._pair()
         if pair is None or pair.n == 0:
             return self._sure_alone()
@@ -268,7 +268,7 @@ class _Words:
         return f"{other} has the best mean and is ahead by {ahead}.{unseen}"
 
     def _sure_alone(self) -> str:
-        """The interval of the only system's mean."""
+        """Interval of the only system's mean."""
         interval = self.made.case.comparison.summary(self.made.system).interval
         if interval.low is None or interval.high is None:
             return ""
@@ -284,7 +284,7 @@ class _Words:
         )
 
     def _pair(self) -> PairComparison | None:
-        """The best against the recommended system, or against the next where they are the same."""
+        """The best against the recommended system, or against the next if they are the same."""
         case, best = self.made.case, self.made.best
         if best is None or len(case.comparison.ranking) < 2:
             return None
@@ -294,12 +294,12 @@ class _Words:
         return None if other is None else case.comparison.pair(best, other)
 
     def change(self) -> Iterator[str]:
-        """What would make another recommendation."""
+        """What would change the recommendation."""
         found = [*self._questions(), *self._larger_margin()]
         yield from found or [self._other_evidence()]
 
     def _other_evidence(self) -> str:
-        """What is missing where neither more questions of this kind nor a larger margin would change anything."""
+        """What is missing if neither more questions of this kind nor a larger margin would change anything."""
         match self.made.grounds:
             case Grounds.ONLY_SYSTEM:
                 return "A system to compare it with: add a mode, a chunker or a model to the experiment."
@@ -334,7 +334,7 @@ class _Words:
             yield f"About {round_count(needed):,} questions would show whether a difference of {shown} is real."
 
     def _larger_margin(self) -> Iterator[str]:
-        """A system that needs less and would be chosen if more could be given up."""
+        """A system that needs less and would be chosen with a larger margin."""
         made, regret = self.made, self.made.case.evidence.regrets
         margins = {
             one: _margins(regret[one], made.rule.margin) for one in regret if one not in made.candidates
@@ -350,13 +350,13 @@ class _Words:
 
 
 def _margins(regret: Regret, least: float) -> list[float]:
-    """The margin at which a system ties, and one at which it is shown to be within: bounds grow with margins."""
+    """Margins at which a system ties, and at which it is shown to be within: bounds grow with margins."""
     both = (math.floor(1000 * regret.lead + 1) / 1000, math.ceil(100 * regret.bound) / 100)
     return [margin for margin in both if least < margin <= LARGEST_MARGIN]
 
 
 def _joined(phrases: tuple[str, ...]) -> str:
-    """Verb phrases: "needs no model and 3 × fewer tokens, and answers 30 × faster"."""
+    """Join verb phrases: "needs no model and 3 × fewer tokens, and answers 30 × faster"."""
     if any(" and " in phrase for phrase in phrases[:-1]):
         return f"{', '.join(phrases[:-1])}, and {phrases[-1]}"
     return join_names(phrases)

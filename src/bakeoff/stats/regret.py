@@ -1,13 +1,10 @@
 """Regret: what choosing a system may cost, in points of the measure, if another one is truly the best.
-
-Queries get random weights (the Bayesian bootstrap, paired: one weight serves every system). For the bound, one more
-query is added, unseen, on which the rival is as much better as the measure allows: with scores of 0 and 1 and two
-systems that is the exact binomial bound, and it covers with few queries and rare failures.
-
-Whoever may be the best, its leads over all systems that could be recommended are bounded at once (Hsu's multiple
-comparisons with the best), so the bound of a system that was chosen by its scores holds too. Systems that are shown to
-lose more than the margin can't be recommended and widen nothing.
-"""
+Queries get random weights (the Bayesian bootstrap, paired: one weight serves every system). For the bound,
+one unseen query is added on which the rival is better by as much as the measure allows: with scores of 0 and
+1 and two systems that is the exact binomial bound, and it covers even with few queries and rare failures.
+Whichever system is the best, its leads over all systems that could be recommended are bounded simultaneously
+(Hsu's multiple comparisons with the best), so the bound also holds for a system chosen by its scores. Systems
+shown to lose more than the margin can't be recommended and don't widen the bounds."""
 
 from __future__ import annotations
 
@@ -24,15 +21,13 @@ from bakeoff.stats.equivalence import DECIMALS, weight_blocks
 DRAWS = 4_000
 FEWER_DRAWS = 1_000
 MOST_SYSTEMS = 64
-"""Systems up to which all draws are made: their work grows with the square of the systems."""
+"""Most systems for which all draws are made: the work grows with the square of their number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Regret:
-    """What one system may lose against the best, in points of the measure.
-
-    `expected` is the loss to expect, `bound` what it is at most (95 %), `lead` how far the best mean is ahead.
-    """
+    """What one system may lose against the best, in points of the measure. `expected` is the expected loss,
+    `bound` its upper bound (95 %), `lead` how far the best mean is ahead."""
 
     expected: float
     bound: float
@@ -56,11 +51,9 @@ def regrets(
     margin: float,
     alpha: float = 0.05,
 ) -> dict[str, Regret]:
-    """The regret of each of some systems among themselves, on the queries they share; none without such a query.
-
-    `tied` are those that no test separates from the best. Chance spreads the means of equal systems, so in the expected
-    loss theirs are drawn together by the share of their spread that queries alone would make.
-    """
+    """Regret of each of some systems among themselves, on the queries they share; empty without such a query.
+    `tied` are those that no test separates from the best. Chance spreads the means of equal systems, so for
+    the expected loss their means are shrunk by the share of their spread that queries alone would cause."""
     ordered = matrix.sort_queries().only(systems)
     values = ordered.without_structural()
     shared: BoolArray = np.logical_not(np.isnan(values).any(axis=0))
@@ -81,7 +74,7 @@ def regrets(
 
 
 def _expected(scores: FloatArray, tied: BoolArray, draws: int, seed: int) -> FloatArray:
-    """The mean over draws of the best system's mean less each one's own."""
+    """Mean over draws of the best system's mean minus each one's own."""
     means = scores.mean(axis=0)
     centres = means.copy()
     blocks = weight_blocks(len(scores), draws, [seed, len(scores), 5])
@@ -96,7 +89,7 @@ def _expected(scores: FloatArray, tied: BoolArray, draws: int, seed: int) -> Flo
 
 
 def _variance_ratio(scores: FloatArray) -> float:
-    """F: the variance between systems over the one that queries alone would make; infinite for one query."""
+    """F: variance between systems over the variance that queries alone would cause; infinite for one query."""
     n, count = scores.shape
     means = scores.mean(axis=0)
     between = n * float(means.var(ddof=1))
@@ -108,7 +101,7 @@ def _variance_ratio(scores: FloatArray) -> float:
 
 
 def _kept_spread(ratio: float, systems: int) -> float:
-    """The share of the spread between systems that is not chance: its mean if every share is as likely beforehand."""
+    """Share of the spread between systems that is not chance: its posterior mean under a uniform prior."""
     if math.isinf(ratio):
         return 1.0
     chance, freedom = (np.arange(500) + 0.5) / 500, (systems - 1) / 2
@@ -130,12 +123,12 @@ class _DrawnMeans:
         return found
 
     def losses_at_least(self, best: int, alpha: float) -> FloatArray:
-        """The least that each system loses against another, at this level."""
+        """Lower bound of each system's loss against another, at this level."""
         return -_upper_ends(self.means - self.means[:, [best]] + self.unseen[:, None], alpha)
 
 
 def _draw_means(scores: FloatArray, largest: float, draws: int, seed: int) -> _DrawnMeans:
-    """The means over the weights that also bound possible differences; the last weight is that of the unseen query."""
+    """Means over the weights that also bound possible differences; the last weight is the unseen query's."""
     means, unseen = [], []
     for weights in weight_blocks(len(scores) + 1, draws, [seed, len(scores) + 1, 4]):
         means.append(weights[:, :-1] @ scores)
@@ -144,11 +137,9 @@ def _draw_means(scores: FloatArray, largest: float, draws: int, seed: int) -> _D
 
 
 def _bounds(drawn: _DrawnMeans, best: int, margin: float, alpha: float) -> FloatArray:
-    """The largest loss of each system against any rival; for one rival those of all that may be chosen hold at once.
-
-    A system is left out of that only where its loss is shown over all systems: those that chance lets through at a
-    level of their own are the lucky ones, and a level for these few would be too low.
-    """
+    """Largest loss of each system against any rival; against one rival, the bounds of all candidates hold
+    simultaneously. A system is left out of that only if its loss is shown over all systems: those that chance
+    lets through at their own level are the lucky ones, and a level for these few would be too low."""
     count = drawn.means.shape[1]
     eligible = drawn.losses_at_least(best, alpha / max(1, count - 1)) <= margin
     bounds = np.zeros(count)
@@ -168,7 +159,8 @@ def _upper_ends(columns: FloatArray, alpha: float) -> FloatArray:
 
 
 def _joint_upper_ends(columns: FloatArray, joint: BoolArray, alpha: float) -> FloatArray:
-    """One end a column, all at one level: a share 1 − alpha of the rows is below all ends of the joint columns."""
+    """One end per column, at a joint level: a share 1 − alpha of the rows lies below all ends of the joint
+    columns."""
     if not joint.any():
         return _upper_ends(columns, alpha)
     order = np.argsort(columns[:, joint], axis=0, kind="stable")

@@ -1,8 +1,6 @@
 """Repeated runs of a store or system: median with spread, and Welch's test between stores (S3-13, S3-18).
-
-This is spread across runs of the same work. Spread across queries is a paired comparison and never mixed
-with it (C-15); no best-of-N exists here (F35).
-"""
+This is spread across runs of the same work. Spread across queries is a paired comparison and never mixed with
+it (C-15); there is no best-of-N (F35)."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """Two stores over independent runs; p-values are null with the reason in `note`."""
+    """Two stores over independent runs; null p-values have the reason in `note`."""
 
     a: str
     b: str
@@ -51,7 +49,7 @@ class RunComparison:
 
 
 def summarise(values: Sequence[float]) -> RunSummary:
-    """The summary of one quantity across runs, every run kept in its order."""
+    """Summarise one quantity across runs, keeping every run in its order."""
     known = without_nan(values)
     if len(known) == 0:
         return RunSummary(n=0, note="no run was measured")
@@ -63,7 +61,8 @@ def summarise(values: Sequence[float]) -> RunSummary:
 
 
 def compare_runs(runs: Mapping[str, Sequence[float]], seed: int) -> tuple[RunComparison, ...]:
-    """Welch's test and a bootstrap of the median difference for all pairs, Holm over those with a p."""
+    """Welch's test and a bootstrap of the median difference for all pairs, with Holm over those that have a
+    p-value."""
     pairs = [_pair(a, b, without_nan(runs[a]), without_nan(runs[b]), seed) for a, b in combinations(runs, 2)]
     tested = [pair for pair in pairs if pair.p is not None]
     adjusted = dict(
@@ -97,7 +96,7 @@ def _median_difference(a: FloatArray, b: FloatArray) -> float | None:
 
 
 def _median_interval(a: FloatArray, b: FloatArray, seed: int, resamples: int = 10_000) -> tuple[float, float]:
-    """The 95 % percentile interval of the difference of medians, each store's runs resampled on their own."""
+    """95 % percentile interval of the difference of medians, resampling each store's runs separately."""
     generator = np.random.default_rng([seed, len(a), len(b)])
     medians = [
         np.median(values[generator.integers(0, len(values), (resamples, len(values)))], axis=1)

@@ -1,7 +1,5 @@
-"""Whether results look as results do (S3-26): values outside expected patterns, each with what it may mean.
-
-A warning says that something is unusual, never that it is wrong; what cannot be true is called a fault.
-"""
+"""Flags implausible results (S3-26), each with what it may mean. A warning says that something is unusual,
+not that it is wrong; what can't be true is called a fault."""
 
 from __future__ import annotations
 
@@ -10,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 LOW, HIGH = 0.02, 0.995
-"""Means of all systems at or below, at or above which a measure tells nothing."""
+"""If all systems' means lie below or above these, the measure separates nothing."""
 QUICKEST_MS, SLOWEST_MS = 0.001, 10_000.0
-"""Median latencies of one query outside of which a clock, a unit or a cache is the likelier cause."""
+"""Median latencies per query outside this range suggest a clock, unit or cache problem."""
 ROUNDING = 1e-9
 
 
@@ -27,7 +25,7 @@ class GrowthFacts:
 
 @dataclass(frozen=True, slots=True)
 class SanityFacts:
-    """What is looked at: means of the primary measure with its range, growing measures, latencies in ms."""
+    """What is checked: means of the primary measure with its range, growing measures, latencies in ms."""
 
     measure: str
     means: Mapping[str, float]
@@ -37,7 +35,7 @@ class SanityFacts:
 
 
 def unusual_values(seen: SanityFacts) -> Iterator[str]:
-    """A sentence for everything outside the expected patterns, with its value."""
+    """Yield a sentence for every implausible value."""
     yield from _level(seen)
     for one in seen.growing:
         yield from _falls(one)
@@ -56,13 +54,14 @@ def _level(seen: SanityFacts) -> Iterator[str]:
     lowest, highest = min(seen.means.values()), max(seen.means.values())
     if highest <= LOW:
         yield (
-            f"Unusual: no system has a mean {seen.measure} above {highest:.3f}. Look whether truth names the documents "
-            "as the corpus does, and read a few results."
+            f"Unusual: no system has a mean {seen.measure} above {highest:.3f}. Check that the truth uses "
+            "the corpus's document ids, and read a few results."
         )
     elif lowest >= HIGH:
         yield (
             f"Unusual: every system has a mean {seen.measure} of {lowest:.3f}{' or more' if highest > lowest else ''}. "
-            "Questions this easy separate no systems; look for their words in the documents (bakeoff validate)."
+            "Questions this easy can't separate systems; check whether they are copied from the documents "
+            "(bakeoff validate)."
         )
 
 
@@ -82,5 +81,5 @@ def _latency(system: str, found: Sequence[tuple[str, float]]) -> Iterator[str]:
             yield f"Fault: {system} has {name} {before:.3g} ms above {later} {after:.3g} ms. Please report it."
     median = dict(found).get("p50")
     if median is not None and not QUICKEST_MS <= median <= SLOWEST_MS:
-        much = "less than a call takes" if median < QUICKEST_MS else "more than anyone waits"
-        yield f"Unusual: {system} has a median latency of {median:.3g} ms, {much}. Look at what was timed."
+        much = "less than a call can take" if median < QUICKEST_MS else "more than anyone waits"
+        yield f"Unusual: {system} has a median latency of {median:.3g} ms, {much}. Check what was timed."

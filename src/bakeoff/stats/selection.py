@@ -1,4 +1,4 @@
-"""Honest selection: the winner chosen on some queries and scored on others (F30)."""
+"""Unbiased selection: the winner is chosen on some queries and scored on others (F30)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.intervals import Interval
 
 SPLITS = 20
-"""Deals of the queries into folds; one deal alone would move the held-out score by about as much as it tells."""
+"""Number of random splits into folds; a single split would move the held-out score by about its own precision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The winner with its score on all queries, and the score of choosing on queries held out.
-
-    `agreement` is the share of the choices, one per fold of each split, that fell on the winner; systems that tie for a
-    choice share it. `tied` holds the other systems whose score on all queries is the winner's.
-    """
+    """The winner with its score on all queries, and its score when chosen on held-out queries. `agreement` is
+    the share of the choices, one per fold of each split, that fell on the winner; tied systems share a
+    choice. `tied` holds the other systems with the winner's score on all queries."""
 
     winner: str
     tuning_score: float
@@ -62,10 +60,8 @@ def stratified_folds(
     split: int = 0,
     clusters: Clusters | None = None,
 ) -> IntArray:
-    """A fold number for each of n queries, sizes and categories spread as evenly as they divide.
-
-    The queries of a cluster share a fold: what is learned from one must not be scored on another.
-    """
+    """A fold number for each of n queries, with sizes and categories spread evenly. The queries of a cluster
+    share a fold: what is learned from one must not be scored on another."""
     most = n if clusters is None else clusters.count
     if not 2 <= folds <= most:
         what = f"{n} queries" if most == n else f"{most} clusters of queries"
@@ -84,7 +80,7 @@ def stratified_folds(
 def _cluster_folds(
     clusters: Clusters, folds: int, labels: list[str], generator: np.random.Generator
 ) -> IntArray:
-    """Whole clusters, the largest first, each to the fold with the fewest queries of its category, then of all."""
+    """Assign whole clusters, largest first, to the fold with the fewest queries of their category, then of all."""
     names = sorted(set(labels))
     held = np.zeros((folds, len(names)))
     category = np.array([names.index(label) for label in labels])
@@ -145,7 +141,7 @@ def _complete(matrix: ScoreMatrix) -> tuple[FloatArray, list[str], Clusters]:
 
 
 def _choices(values: FloatArray, assigned: IntArray, folds: int, sign: float) -> FloatArray:
-    """Systems × folds: 1 for the system that is best on the other folds; systems that tie share it equally."""
+    """Systems × folds: 1 for the best system on the other folds; tied systems share it equally."""
     inside = (assigned[:, None] == np.arange(folds)).astype(np.float64)
     elsewhere = values @ (1.0 - inside)
     best = _best(elsewhere / (1.0 - inside).sum(axis=0), sign)
@@ -154,6 +150,6 @@ def _choices(values: FloatArray, assigned: IntArray, folds: int, sign: float) ->
 
 
 def _best(means: FloatArray, sign: float) -> BoolArray:
-    """Which systems (rows) have the best mean of each column; means equal but for rounding are equal."""
+    """Mask of systems (rows) with the best mean of each column, ignoring rounding errors."""
     rounded = np.round(sign * means, 12)
     return np.asarray(rounded == rounded.max(axis=0))

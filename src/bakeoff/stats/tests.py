@@ -23,7 +23,7 @@ from bakeoff.stats.quantiles import NORMAL
 
 FLIPS = 10_000
 EXACT_UP_TO = 13
-"""With at most this many non-zero differences all sign patterns are enumerated: 2^13 is below 10,000."""
+"""Up to this many non-zero differences, all sign patterns are enumerated: 2^13 is below 10,000."""
 EXACT_RANKS_UP_TO = 60
 SIGNS_PER_BLOCK = 2_000_000
 SUMS_AT_ONCE = 2**20
@@ -32,7 +32,7 @@ SUMS_AT_ONCE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """A two-sided p-value with how it was found; it is never 0."""
+    """A two-sided p-value and how it was computed; never 0."""
 
     __test__ = False
 
@@ -44,10 +44,8 @@ class TestResult:
 
 def wilcoxon(differences: npt.ArrayLike) -> TestResult:
     """Wilcoxon's signed-rank test; zeros are dropped, ties share ranks, exact up to 60 differences.
-
-    Reciprocal ranks are nearly always tied, where other implementations fall back to the normal curve; the
-    exact distribution over sign patterns of the shared ranks is as easy.
-    """
+    Reciprocal ranks are nearly always tied, where other implementations fall back to the normal
+    approximation; the exact distribution over sign patterns of shared ranks is as easy."""
     values = _non_zero(without_nan(differences))
     if len(values) == 0:
         return TestResult(1.0, 0, True, "every query is tied")
@@ -59,19 +57,17 @@ def wilcoxon(differences: npt.ArrayLike) -> TestResult:
 
 
 def randomisation(differences: npt.ArrayLike, seed: int, flips: int = FLIPS) -> TestResult:
-    """The sign-flip test of one column."""
+    """Sign-flip test of one column."""
     return randomisations(np.asarray(differences, dtype=np.float64)[:, None], seed, flips)[0]
 
 
 def randomisations(
     columns: npt.ArrayLike, seed: int, flips: int = FLIPS, each: BlockMapper | None = None
 ) -> list[TestResult]:
-    """The sign-flip test of each column's mean; exact where few differences are not 0.
-
-    A flip that ties with the observed sum counts half (mid-p): with few differences the flips tie so often that
-    counting them whole would need six differences in one direction for p ≤ .05, five of five being .06.
-    Many columns are given to `each`: a sum's rounding is far below what counts as a tie, so the counts are the same.
-    """
+    """Sign-flip test of each column's mean; exact if few differences are non-zero. A flip that ties with the
+    observed sum counts half (mid-p): with few differences the flips tie so often that counting them whole
+    would need six differences in one direction for p ≤ .05, five of five being .06. `each` runs many columns
+    in parallel: rounding is far below what counts as a tie, so the counts are the same."""
     matrix = as_columns(columns)
     if each is None or not worth_parallel(matrix, flips):
         return _randomisation_tests(seed, flips, matrix)
@@ -95,18 +91,16 @@ def _randomisation_tests(seed: int, flips: int, columns: FloatArray) -> list[Tes
 
 
 def scaled_differences(columns: npt.ArrayLike) -> FloatArray:
-    """Each column's differences scaled to length 1; NaN and no difference are 0.
-
-    Flips do not change a column's length, so the sum of its differences orders them as a studentised mean would.
-    Ranks are not mixed in: they test another hypothesis than equal means, and find a difference between systems of
-    equal mean the more often the more queries there are.
-    """
+    """Scale each column's differences to length 1; NaN and no difference are 0. Flips do not change a
+    column's length, so the sum of its differences orders them as a studentised mean would. Ranks are not
+    used: they test another hypothesis than equal means, and with more queries find differences between
+    systems of equal mean more often."""
     matrix = np.nan_to_num(as_columns(columns), nan=0.0)
     return _of_length_one(np.where(np.abs(matrix) > NOISE, matrix, 0.0))
 
 
 def count_reaching(statistics: FloatArray, observed: FloatArray, n: int) -> FloatArray:
-    """How many rows reach the observed statistic of each column, sums over n queries; a tie counts half."""
+    """Number of rows that reach the observed statistic of each column, sums over n queries; a tie counts half."""
     slack = NOISE * n
     above = (statistics > observed + slack).sum(axis=0)
     ties_too = (statistics >= observed - slack).sum(axis=0)
@@ -115,12 +109,12 @@ def count_reaching(statistics: FloatArray, observed: FloatArray, n: int) -> Floa
 
 
 def flips_for(pairs: int, alpha: float) -> int:
-    """Enough flips that the smallest p-value can still pass a correction over that many pairs."""
+    """Number of flips needed for the smallest p-value to pass a correction over that many pairs."""
     return max(FLIPS, int(5 * pairs / alpha))
 
 
 def sign_blocks(n: int, flips: int, seed: int) -> Iterator[FloatArray]:
-    """Random signs ±1, flips × queries, in blocks of bounded memory."""
+    """Random signs ±1 (flips × queries), in blocks of bounded memory."""
     generator = np.random.default_rng([seed, n, 1])
     rows = max(1, min(flips, SIGNS_PER_BLOCK // n))
     for start in range(0, flips, rows):
@@ -129,7 +123,7 @@ def sign_blocks(n: int, flips: int, seed: int) -> Iterator[FloatArray]:
 
 
 def doubled_ranks(values: FloatArray) -> IntArray:
-    """Twice the ranks of the values, ties sharing their mean rank, so that all are whole numbers."""
+    """Twice the ranks of the values, with ties sharing their mean rank, so that all are integers."""
     rounded = np.round(values, 12)
     _, place, count = np.unique(rounded, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
@@ -142,7 +136,7 @@ def _non_zero(values: FloatArray) -> FloatArray:
 
 
 def _exact_rank_p(ranks: IntArray, positive: int) -> float:
-    """Twice the share of sign patterns whose sum of positive ranks is as extreme, or more so."""
+    """Twice the share of sign patterns whose sum of positive ranks is at least as extreme."""
     extreme = min(positive, int(ranks.sum()) - positive)
     ways = np.zeros(extreme + 1)
     ways[0] = 1.0

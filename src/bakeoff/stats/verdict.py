@@ -1,8 +1,6 @@
-"""The verdict: an ordered table of rules over the evidence; the first rule that holds decides (C-25).
-
-Every number in a sentence comes from the comparison. No sentence calls a difference significant or gives it
-as a ratio (S4-43), and "can't tell" is a verdict like the others (F27).
-"""
+"""The verdict: an ordered table of rules over the evidence; the first rule that applies decides (C-25). Every
+number in a sentence comes from the comparison. No sentence calls a difference significant or gives it as a
+ratio (S4-43), and "can't tell" is a verdict like the others (F27)."""
 
 from __future__ import annotations
 
@@ -59,7 +57,7 @@ class VerdictKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What to use, in a sentence made from the comparison, with the rule that said so."""
+    """What to use, as a sentence from the comparison, with the rule that decided."""
 
     kind: VerdictKind
     sentence: str
@@ -69,12 +67,12 @@ class Verdict:
     system: str | None
     group: tuple[str, ...]
     recommended: tuple[str, ...] = ()
-    """The system, and those that are shown to be equal to it and not shown to cost more."""
+    """The system, and those shown to be equal to it and not shown to cost more."""
     holds_level: bool = True
-    """False where questions too rare to be among these could undo what the tests show: no difference is declared."""
+    """False if rare questions not sampled could undo what the tests show: no difference is declared."""
 
     def _repr_html_(self) -> str:
-        """The sentence and its reasons, as a notebook shows them."""
+        """HTML for notebooks: the sentence and its reasons."""
         from bakeoff.runtime.notebook import lines_html
 
         return lines_html(self.sentence, self.reasons)
@@ -94,7 +92,7 @@ def _always(_: VerdictInput) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class VerdictRule:
-    """One row of the table: when it holds and what it says; `when` takes the thresholds for printing."""
+    """One row of the table: when it applies and its text; `when` takes the thresholds for printing."""
 
     name: str
     when: str
@@ -103,7 +101,7 @@ class VerdictRule:
     say: Callable[[VerdictInput], str]
     choose: Callable[[VerdictInput], str | None] = _nobody
     explain: Callable[[VerdictInput], Iterable[str]] = _no_evidence
-    """The evidence, where the sentence leaves it out."""
+    """The evidence, if the sentence omits it."""
 
 
 def _recommended_systems(case: VerdictInput, system: str | None) -> tuple[str, ...]:
@@ -113,7 +111,7 @@ def _recommended_systems(case: VerdictInput, system: str | None) -> tuple[str, .
 
 
 def _shared_count(case: VerdictInput) -> int:
-    """Independent questions of the pair that has fewest: a cluster counts as one."""
+    """Independent questions of the pair with fewest: a cluster counts as one."""
     return min((case.pair(other).clusters for other in case.rivals), default=case.comparison.common)
 
 
@@ -213,7 +211,7 @@ RULES: tuple[VerdictRule, ...] = (
 
 
 def decide(evidence: Evidence) -> Verdict:
-    """The verdict of the first rule that holds."""
+    """Return the verdict of the first rule that applies."""
     case = VerdictInput.of(evidence)
     rule = next(rule for rule in RULES if rule.holds(case))
     system = rule.choose(case)
@@ -319,14 +317,15 @@ def _few_decide(case: VerdictInput) -> Iterator[str]:
 
 
 def _clusters(case: VerdictInput) -> Iterator[str]:
-    """How many independent questions the clustered ones are worth."""
+    """The effective number of independent questions among clustered ones."""
     found = case.comparison.questions
     if found is not None and found.clusters < found.questions:
         yield f"{describe_clusters(found)}."
 
 
 def _detectable(case: VerdictInput) -> Iterator[str]:
-    """The least difference that is usually found. It depends on how alike two systems are: both extremes are named."""
+    """Smallest difference that is usually detected. It depends on how similar two systems are, so both
+    extremes are given."""
     found = sorted(
         (mdd, pair.n, pair.b) for pair in map(case.pair, case.rivals) if (mdd := pair.mdd) is not None
     )

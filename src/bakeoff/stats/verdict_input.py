@@ -1,4 +1,4 @@
-"""The evidence as the rules look at it: who may be used, who is best, who is not beaten."""
+"""The evidence as the rules use it: eligible systems, the best, and those not beaten."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bakeoff.stats.number_format import questions
 
 @dataclass(frozen=True, slots=True)
 class VerdictInput:
-    """A decision to be made; `eligible` systems are within the limits, best mean first."""
+    """The input of a decision; `eligible` systems are within the limits, best mean first."""
 
     evidence: Evidence
     eligible: tuple[str, ...]
@@ -21,7 +21,7 @@ class VerdictInput:
 
     @classmethod
     def of(cls, evidence: Evidence) -> VerdictInput:
-        """The case of some evidence."""
+        """Build the input from the evidence."""
         reasons = {system: beyond_limits(evidence, system) for system in evidence.comparison.ranking}
         eligible = tuple(system for system, reason in reasons.items() if reason is None)
         ruled_out = [(system, reason) for system, reason in reasons.items() if reason is not None]
@@ -61,12 +61,12 @@ class VerdictInput:
 
     @property
     def doubtful(self) -> str | None:
-        """The first rival that the best leads by the tests, though questions too rare to be seen could undo it."""
+        """First rival that the best leads by the tests, though rare questions not sampled could undo it."""
         return next((other for other in self.unbeaten if self.pair(other).passes_tests), None)
 
     @property
     def compared_rivals(self) -> int:
-        """Comparisons of one system, over which a level is corrected."""
+        """Number of comparisons of one system, over which a level is corrected."""
         return max(1, len(self.comparison.systems) - 1)
 
     @property
@@ -77,7 +77,7 @@ class VerdictInput:
 
     @property
     def equal(self) -> bool:
-        """Whether every system of the group is shown to be within the margin of every other."""
+        """Whether all systems of the group are shown to be within the margin of each other."""
         margin = self.evidence.thresholds.margin
         pairs = self.group_pairs
         return bool(pairs) and all(pair.equivalent(margin) for pair in pairs)
@@ -91,7 +91,7 @@ class VerdictInput:
 
     @property
     def share_at_best(self) -> float | None:
-        """The share of the group's scores that are the best its measure can give; None where it has no best."""
+        """Share of the group's scores that are the best possible; None if there is no best."""
         return share_at_best(self.comparison, self.group)
 
     @property
@@ -102,7 +102,8 @@ class VerdictInput:
 
     @property
     def separating(self) -> tuple[str, PairComparison] | None:
-        """Another measure of the run and the pair of the group it separates most clearly, corrected over all pairs."""
+        """Another measure of the run and the pair of the group it separates most clearly, corrected over all
+        pairs."""
         pairs = [(other.measure, pair) for other in self.evidence.other_measures for pair in other.pairs]
         corrected = holm([pair.p_randomisation for _, pair in pairs])
         found = [
@@ -114,7 +115,7 @@ class VerdictInput:
 
     @property
     def least_saturated(self) -> tuple[str, float] | None:
-        """The other measure of the run with the fewest best possible scores, if it is not saturated itself."""
+        """The run's other measure with the fewest best possible scores, unless it is saturated too."""
         shares = [
             (share, place)
             for place, other in enumerate(self.evidence.other_measures)
@@ -127,12 +128,12 @@ class VerdictInput:
 
     @property
     def by_cost(self) -> CostChoice:
-        """The systems of the group that none is shown to be cheaper than."""
+        """Systems of the group that are not shown to cost more than the cheapest."""
         return choose_by_cost(self.evidence, self.group)
 
     @property
     def crossing(self) -> Interaction | None:
-        """A pair of the best and another where each system is better on some category, beyond chance."""
+        """A pair of the best and another system, each significantly better on some category."""
         for one in self.evidence.interactions:
             concerns = self.best in (one.a, one.b) and {one.a, one.b} <= set(self.eligible)
             if concerns and one.p_holm <= self.evidence.thresholds.alpha and one.crosses:
@@ -141,7 +142,7 @@ class VerdictInput:
 
     @property
     def lifted(self) -> str | None:
-        """The system of the group that beats all others of it on semantic lift and is shown to be no worse, or None."""
+        """The system of the group that beats all others on semantic lift and is shown to be no worse, or None."""
         lift = self.evidence.lift
         names = set() if lift is None else {summary.system for summary in lift.systems}
         if lift is None or len(self.group) < 2 or not set(self.group) <= names:

@@ -1,4 +1,4 @@
-"""The text of each verdict rule: a sentence that answers, then the evidence, from the numbers of the comparison."""
+"""The text of each verdict rule: a sentence that answers, then the evidence."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from bakeoff.stats.number_format import (
 from bakeoff.stats.verdict_input import VerdictInput
 
 MOST_NAMES = 4
-"""Names that are read at a glance."""
+"""Number of names that can be read at a glance."""
 FINER = ("RR@10", "nDCG@10")
-"""Measures that separate systems which all find the right document: they look at its rank."""
+"""Measures that separate systems which all find the right document, because they consider its rank."""
 FEW_QUESTIONS = 20
-"""With fewer questions, a measure at its best says little about harder ones."""
+"""With fewer questions, a saturated measure says little about harder ones."""
 
 
 def say_no_queries(case: VerdictInput) -> str:
-    """Nothing can be compared."""
+    """No comparison is possible."""
     return f"Can't tell: no question is scored for every system on {case.comparison.measure}."
 
 
 def say_only_one(case: VerdictInput) -> str:
-    """There is nothing to choose from."""
+    """There is only one system."""
     return (
         f"Can't tell: {case.comparison.systems[0].system} is the only system, so there is nothing to compare."
     )
@@ -48,12 +48,12 @@ def say_none_within_limits(case: VerdictInput) -> str:
 
 
 def say_only_one_within_limits(case: VerdictInput) -> str:
-    """The limits leave one system."""
+    """The limits leave only one system."""
     return f"Use {case.best}. It is the only system within the limits."
 
 
 def say_too_few(case: VerdictInput) -> str:
-    """There are not enough questions for any claim."""
+    """There are too few questions for any claim."""
     fewest = case.evidence.thresholds.fewest_queries
     pair = min((case.pair(other) for other in case.rivals), key=lambda pair: (pair.clusters, pair.n))
     clustered = pair.clusters != pair.n
@@ -64,12 +64,12 @@ def say_too_few(case: VerdictInput) -> str:
 
 
 def say_winner(case: VerdictInput) -> str:
-    """The best against its runner-up."""
+    """The best system beats all others."""
     return f"Use {case.best}. It beats {_lead_of(case, case.rivals[0])}."
 
 
 def say_cheaper(case: VerdictInput) -> str:
-    """The systems that cost least of those that are equal within the margin."""
+    """The cheapest of the systems that are equal within the margin."""
     choice = case.by_cost
     others = tuple(system for system in case.group if system not in choice.left)
     verb, whose = ("It equals", "its") if len(choice.left) == 1 else ("They equal", "their")
@@ -84,14 +84,14 @@ def say_either(case: VerdictInput) -> str:
 
 
 def say_saturated(case: VerdictInput) -> str:
-    """A measure that is at its best for nearly every question, and one that is not."""
+    """The primary measure is at its maximum for nearly every question."""
     share, measure = case.share_at_best or 0.0, case.comparison.measure
     text = f"{_group_names(case)} can't be ranked by {measure}: {share:.0%} of their scores are the best possible."
     return f"{text} {advise_saturated(case)}"
 
 
 def advise_saturated(case: VerdictInput) -> str:
-    """What would rank systems whose primary measure is at its best for nearly every question."""
+    """How to rank systems whose primary measure is saturated."""
     if case.separating is not None:
         other, pair = case.separating
         ahead = pair if (pair.difference or 0.0) > 0 else pair.reverse()
@@ -128,7 +128,7 @@ def say_lift(case: VerdictInput) -> str:
 
 
 def say_depends(case: VerdictInput) -> str:
-    """Which system on which category."""
+    """Which system is better on which category."""
     crossing = case.crossing
     assert crossing is not None
     return (
@@ -139,19 +139,19 @@ def say_depends(case: VerdictInput) -> str:
 
 
 def say_cant_tell(case: VerdictInput) -> str:
-    """Systems that the questions do not separate, and the cheapest of them."""
+    """Systems that the questions can't separate, and the cheapest of them."""
     tied = f"{_group_names(case)} are tied on your {questions(case.pair(case.unbeaten[0]).n)}."
     return " ".join([tied, *_cheapest(case)])
 
 
 def explain_tie(case: VerdictInput) -> Iterator[str]:
-    """The lead of the best, and the tied systems by name where the sentence only counts them."""
+    """The lead of the best, and the names of the tied systems if the sentence only counts them."""
     yield f"{_lead(case, case.unbeaten[0])}."
     yield from _names_of_many(case, "Tied")
 
 
 def say_few_decide(case: VerdictInput) -> str:
-    """A lead that a few questions decide, seen or unseen: what is still possible, and what to do."""
+    """A lead that depends on a few questions, seen or unseen: what is still possible, and what to do."""
     pair = _doubtful_pair(case)
     possible = f"{_group_names(case)} are still possible on your {questions(pair.n)}."
     advice = (
@@ -171,7 +171,7 @@ def say_few_decide(case: VerdictInput) -> str:
 
 
 def explain_few_decide(case: VerdictInput) -> Iterator[str]:
-    """The lead, why it does not hold, and the systems still possible where the sentence only counts them."""
+    """The lead, why it does not hold, and the systems still possible if the sentence only counts them."""
     pair = _doubtful_pair(case)
     if pair.deciding:
         why = "those few questions decide everything"
@@ -185,7 +185,7 @@ def explain_few_decide(case: VerdictInput) -> Iterator[str]:
 
 
 def few_decide(case: VerdictInput) -> str | None:
-    """Which few questions decide between the best and the next, where the verdict is open."""
+    """The few questions that decide between the best and the next, if the verdict is open."""
     other = case.unbeaten[0] if case.unbeaten else None
     if other is None or case.equal or not (names := case.pair(other).deciding):
         return None
@@ -193,7 +193,7 @@ def few_decide(case: VerdictInput) -> str | None:
 
 
 def tied_neighbours(case: VerdictInput, first: int, second: int) -> str | None:
-    """That two neighbours of the ranking are tied, and what would settle it; None where they are separated."""
+    """Say that two neighbours in the ranking are tied, and what would settle it; None if they are separated."""
     pair = case.comparison.pair(case.eligible[first], case.eligible[second])
     if pair.separated:
         return None
@@ -209,7 +209,8 @@ def _doubtful_pair(case: VerdictInput) -> PairComparison:
 
 
 def _unseen(case: VerdictInput, other: str) -> float:
-    """The largest share of all questions that a kind can have and be missing here by chance, at the corrected level."""
+    """Largest share of all questions that a kind can have and still be missing here by chance, at the
+    corrected level."""
     pair = case.pair(other)
     return float(1 - (pair.alpha / case.compared_rivals) ** (1 / pair.clusters))
 
@@ -234,7 +235,7 @@ def _lead_of(case: VerdictInput, other: str) -> str:
 
 
 def _group_names(case: VerdictInput) -> str:
-    """The systems of the group by name, or their number where they are many."""
+    """Names of the group's systems, or their number if there are many."""
     count, total = len(case.group), len(case.comparison.systems)
     if count <= MOST_NAMES:
         return join_names(case.group)
@@ -271,7 +272,7 @@ def _costs(case: VerdictInput) -> str:
 
 
 def _same_costs(case: VerdictInput) -> str:
-    """The range of every cost that is known, none of which shows a difference."""
+    """The range of every known cost, none of which shows a difference."""
     ranges = [(kind, cost_range(case.evidence, kind, case.group)) for kind in COST_KINDS]
     known = [
         f"{kind.words} {kind.text(found[0])} to {kind.text(found[1])}" for kind, found in ranges if found

@@ -153,7 +153,7 @@ def test_vectors_of_another_length_fail_their_systems_only(experiment: Any) -> N
     result = bakeoff.run(load(path))
     failed = [one for one in result.systems.to_pylist() if one["status"] == "failed"]
     assert [one["chunker"] for one in failed] == ["chunks"]
-    assert "have 3 dimensions, and wordllama makes 256" in failed[0]["reason"]
+    assert "have 3 dimensions, but wordllama makes 256" in failed[0]["reason"]
 
 
 @pytest.mark.parametrize(

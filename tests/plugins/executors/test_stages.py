@@ -56,7 +56,7 @@ def test_a_plug_in_of_this_process_only_runs_here(small: Path, counts: Any) -> N
     result = run(small, out="runs/one", emit=events.append, executor=TWO)
     assert result.done and counts.documents
     assert any(
-        "known to this process only" in event.message for event in events if isinstance(event, WarningRaised)
+        "exists only in this process" in event.message for event in events if isinstance(event, WarningRaised)
     )
 
 

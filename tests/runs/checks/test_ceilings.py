@@ -46,10 +46,12 @@ def test_chunk_measures_have_a_ceiling_for_each_chunker(lab: Make) -> None:
 
 def test_a_measure_that_no_query_has_a_value_for_is_an_error_if_it_decides(lab: Make) -> None:
     (found,) = lab(experiment=measures("Hit@5(answer)", "P@5")).found("measure")
-    assert found.level == "error" and "no truth says where in a document the answer is" in found.message
+    assert found.level == "error" and "no query's truth locates the answer in a document" in found.message
     both = lab(experiment=measures("P@5", "SecAcc@5")).found("measure")
     assert [found.message.partition(" ")[0] for found in both] == ["SecAcc@5", "SecAcc_primary@5"]
-    assert all(found.level == "warning" and "no truth names sections" in found.message for found in both)
+    assert all(
+        found.level == "warning" and "no query's truth names sections" in found.message for found in both
+    )
 
 
 def test_measures_of_a_review_are_errors_before_it(lab: Make) -> None:

@@ -64,8 +64,8 @@ def test_declared_mix_and_counts_are_held_against_the_queries() -> None:
     )
     texts = [finding.message for finding in found(given, "declared")]
     assert len(texts) == 4
-    assert texts[0].startswith("metadata.total says 4 queries, there are 3.")
-    assert any("says 30% easy, there are 3 of 3 (100%)" in text for text in texts)
+    assert texts[0].startswith("metadata.total says 4 queries, but there are 3.")
+    assert any("says 30% easy, but there are 3 of 3 (100%)" in text for text in texts)
 
 
 def test_synthetic_and_other_queries_in_one_file_must_be_declared() -> None:
@@ -74,7 +74,7 @@ def test_synthetic_and_other_queries_in_one_file_must_be_declared() -> None:
     assert finding.level == "warning" and "1 of 2 queries are synthetic (b)" in finding.message
     assert found(queries(A, made, head="metadata: {extra: {synthetic: 1}}\n"), "synthetic") == []
     (wrong,) = found(queries(A, made, head="metadata: {extra: {synthetic: 2}}\n"), "synthetic")
-    assert "says 2, there are 1" in wrong.message
+    assert "says 2, but there are 1" in wrong.message
 
 
 def test_only_synthetic_queries_are_a_note() -> None:

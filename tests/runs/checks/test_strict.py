@@ -28,7 +28,7 @@ def test_a_refusal_shows_the_first_ones_and_how_to_go_on(lab: Make) -> None:
         run(made.experiment, out=made.folder / "run", home=made.folder / "home")
     lines = str(caught.value).splitlines()
     assert len(lines) == 7 and all("has the words of q0" in line for line in lines[:5])
-    assert lines[5] == "and 3 more: bakeoff validate shows them all."
+    assert lines[5] == "and 3 more; `bakeoff validate` lists them all."
     assert "allow: [duplicate]" in lines[6]
 
 

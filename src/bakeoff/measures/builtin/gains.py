@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class NDCG(WeightedSum):
-    """What both have in common; `gain` and `plain_gain` are the worth of a grade, in arrays and in plain Python."""
+    """Base of both nDCG variants; `gain` and `plain_gain` are the worth of a grade, in arrays and in plain
+    Python."""
 
     ceiling = "1"
     cutoff = Cutoff.OPTIONAL

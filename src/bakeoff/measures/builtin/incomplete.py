@@ -55,7 +55,7 @@ class BinaryPreference(MeasureDefinition):
         return kernels.ratio(block.count(row, 1.0 - share), total.astype(np.float64))
 
     def expected_value(self, tied: TiedRange, block: HitBlock, measure: Measure) -> Floats:
-        """In a group, the non-relevant results before a relevant one are uniform from none to all."""
+        """Within a group, the number of non-relevant results before a relevant one is uniform from none to all."""
         rel = block.threshold(measure)
         groups = tied.groups(rel)
         total = block.truth.at_least(rel)
@@ -92,7 +92,7 @@ class InferredAP(MeasureDefinition):
     params = ("rel",)
     long_names = ("inferred_ap", "infap")
     note = "ε = 1e-5; a negative grade marks an item that was pooled but not judged."
-    has_tie_range = False  # a tied result that was only pooled looks like one that was not judged
+    has_tie_range = False  # a tied result that was only pooled looks like an unjudged one
 
     def score(self, ranked: RankedGrades, measure: Measure) -> float:
         least = ranked.threshold(measure)

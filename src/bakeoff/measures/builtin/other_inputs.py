@@ -1,7 +1,5 @@
-"""Measures computed from something else than judgments: neighbours, sections, labels, spans, top scores, tokens.
-
-Their values come from neighbours.py, sections.py, labels.py, spans.py and negatives.py, where their inputs are read.
-"""
+"""Measures computed from inputs other than judgments: neighbours, sections, labels, spans, top scores,
+tokens. Their values are computed in neighbours.py, sections.py, labels.py, spans.py and negatives.py."""
 
 from __future__ import annotations
 

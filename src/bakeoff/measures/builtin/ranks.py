@@ -1,4 +1,4 @@
-"""Measures that weigh relevant results by their rank: reciprocal rank, average precision, rank-biased precision."""
+"""Measures that weight relevant results by rank: reciprocal rank, average precision, rank-biased precision."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ReciprocalRank(MeasureDefinition):
         return np.divide(1.0, rank, out=np.zeros(block.size), where=counted)
 
     def bound_values(self, block: HitBlock, measure: Measure, point: Floats) -> tuple[Floats, Floats]:
-        """Upper: RR if the first result that is not judged non-relevant were relevant."""
+        """Upper: RR if the first result not judged non-relevant were relevant."""
         hits = block.hits
         wrong = hits.grade < block.threshold(measure)
         prefix = wrong & (kernels.count_before(hits.row, wrong) + 1 == hits.rank)
@@ -88,13 +88,14 @@ class AveragePrecision(MeasureDefinition):
         return kernels.ratio(total, block.count_relevant(measure))
 
     def bound_values(self, block: HitBlock, measure: Measure, point: Floats) -> tuple[Floats, Floats]:
-        """Upper: AP if every unjudged result in the top k were relevant, from the judged non-relevant ones only."""
+        """Upper: AP if every unjudged result in the top k were relevant, computed from the judged
+        non-relevant ones."""
         hits, depth = block.hits, block.pooled.retrieved_counts(measure.k)
         irrelevant = hits.grade < block.threshold(measure)
         wrong = irrelevant & (hits.rank <= depth[hits.row])
         row, rank = hits.row[wrong], hits.rank[wrong]
         nth = kernels.count_before(hits.row, irrelevant)[wrong] + 1
-        # Σ (1 − N_i/i) over all ranks i, N_i non-relevant ones down to i, less the terms of non-relevant ranks.
+        # Σ (1 − N_i/i) over all ranks i, N_i non-relevant ones down to i, minus the terms of non-relevant ranks.
         harmonic = np.concatenate(([0.0], np.cumsum(1.0 / np.arange(1, int(depth.max(initial=0)) + 1))))
         lost = harmonic[depth[row]] - harmonic[rank - 1] + 1.0 - nth / rank
         total = block.count_relevant(measure)

@@ -1,4 +1,4 @@
-"""What measures share that are a sum of gain × weight of the rank, divided by a norm."""
+"""Base class of measures that sum gain × rank weight and divide by a norm."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ if TYPE_CHECKING:
 
 
 class WeightedSum(MeasureDefinition):
-    """Σ gain(grade) · weight(rank) / norm; its mean over orders of tied results takes the mean weight of tied ranks."""
+    """Σ gain(grade) · weight(rank) / norm; the mean over orders of tied results uses the mean weight of tied
+    ranks."""
 
     def counts(self, block: HitBlock, measure: Measure, grade: Ints) -> Flags:
         """Whether an item of that grade adds to the measure."""
         return grade >= block.threshold(measure)
 
     def gain(self, grade: Ints) -> Floats:
-        """What an item of that grade is worth once it counts."""
+        """Worth of an item of that grade, if it counts."""
         return np.ones(len(grade))
 
     def weight(self, block: HitBlock, measure: Measure, row: Ints, rank: Ints) -> Floats:
-        """What a rank is worth, 0 below the cut-off."""
+        """Worth of a rank, 0 below the cut-off."""
         return np.ones(len(rank)) if measure.k is None else (rank <= measure.k).astype(np.float64)
 
     def norm(self, block: HitBlock, measure: Measure) -> Floats:
-        """What the sum of each query is divided by."""
+        """Divisor of each query's sum."""
         return np.ones(block.size)
 
     def values(self, block: HitBlock, measure: Measure) -> Floats:

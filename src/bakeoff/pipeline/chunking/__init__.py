@@ -1,1 +1,1 @@
-"""How documents are cut into chunks by several processes."""
+"""Splits documents into chunks, in parallel processes where that saves time."""

@@ -1,8 +1,7 @@
-"""cutting: batches of documents → their rows, here or, where it pays, in processes side by side.
-
-Cutting is Python, so threads would take turns. A process costs most of a second to start and every document a copy
-there and back; so the first batches are cut here, and only a corpus whose rest would take longer gets processes.
-"""
+"""Chunks batches of documents, in this process or in parallel ones where that saves time. Chunkers are pure
+Python, so threads would not run in parallel. Starting a process takes most of a second and every document is
+copied both ways, so the first batches run here and processes start only if the rest would take longer than
+that."""
 
 from __future__ import annotations
 
@@ -30,11 +29,11 @@ if TYPE_CHECKING:
 
 WORTH_SECONDS = 5.0
 SLICES = 8
-"""Slices of a batch for each process: the last one to end keeps the others waiting."""
+"""Slices per process and batch: more slices mean less waiting for the slowest process."""
 
 
 class ParallelChunker:
-    """The work of the chunk stage: positions of documents → their rows."""
+    """The work of the chunk stage: document positions → chunk rows."""
 
     def __init__(
         self, chunker: Chunker, params: BaseModel, documents: pa.Table, processes: int | None = None
@@ -58,7 +57,7 @@ class ParallelChunker:
             self._crew.close()
 
     def __call__(self, positions: list[int]) -> BatchRows:
-        """The rows of these documents, in order."""
+        """Return the rows of these documents, in order."""
         sizes = self._sizes[positions]
         size = int(sizes.sum())
         if self._crew is None and self._pays():
@@ -72,14 +71,14 @@ class ParallelChunker:
         return BatchRows(counts, table)
 
     def _pays(self) -> bool:
-        """Whether the rest would take long at the rate seen so far, and another process could cut it."""
+        """Whether the remaining work is long enough, at the rate so far, to repay starting processes."""
         if self._processes < 2 or not self._order or not self._done:
             return False
         return self._left * self._seconds / self._done > WORTH_SECONDS
 
 
 class _ChunkProcesses:
-    """Processes that cut, each with a thread that talks to it."""
+    """Chunking processes, each with one thread that talks to it."""
 
     def __init__(self, order: bytes, processes: int) -> None:
         command = [sys.executable, "-m", "bakeoff.pipeline.chunking.worker"]
@@ -93,7 +92,7 @@ class _ChunkProcesses:
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="cut")
 
     def chunk_batch(self, documents: pa.Table, sizes: np.ndarray) -> BatchRows:
-        """The rows of a batch; its slices side by side, the largest first, so that no process is left with it alone."""
+        """Return the rows of a batch; the largest slices are sent first so that none is left to the end."""
         import pyarrow as pa
 
         parts = [
@@ -107,13 +106,13 @@ class _ChunkProcesses:
         )
 
     def close(self) -> None:
-        """End the processes: their input ends, so do they."""
+        """Close each process's input, which makes it exit."""
         self._threads.shutdown(cancel_futures=True)
         for worker in self._all:
             assert worker.stdin is not None and worker.stdout is not None
             with contextlib.suppress(
                 BrokenPipeError
-            ):  # it ended before us, and that was said where it was asked
+            ):  # it exited before us, and the request that found out reported it
                 worker.stdin.close()
             worker.stdout.close()
             worker.wait()
@@ -136,7 +135,7 @@ class _ChunkProcesses:
 
 
 def _slices(sizes: np.ndarray, most: int) -> list[tuple[int, int]]:
-    """The documents in at most `most` runs of about equal bytes, each as begin and end."""
+    """Split the documents into at most `most` runs of about equal bytes, each as (begin, end)."""
     import numpy as np
 
     ends = np.cumsum(sizes + 1)
@@ -154,13 +153,13 @@ def _send(worker: subprocess.Popen[bytes], data: bytes) -> None:
 def _exit_reason(worker: subprocess.Popen[bytes], documents: pa.Table) -> str:
     first, last = documents["id"][0].as_py(), documents["id"][-1].as_py()
     return (
-        f"a process that cuts documents ended with {worker.wait()} between {first} and {last}; see its last words "
+        f"a chunking process exited with status {worker.wait()} between {first} and {last}; see its output "
         "above. Leave the chunker out, or exclude the document."
     )
 
 
 def _order(chunker: Chunker, params: BaseModel) -> bytes:
-    """The chunker for another process; nothing for one that only this process has."""
+    """Serialise the chunker for another process; empty if it exists only in this one."""
     plugin = type(chunker)
     if plugin.__module__ == "__main__":
         return b""
@@ -171,5 +170,5 @@ def _order(chunker: Chunker, params: BaseModel) -> bytes:
 
 
 def available_cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

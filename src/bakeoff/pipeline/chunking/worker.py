@@ -1,8 +1,6 @@
-"""cut: one document → its rows, each a true character span; also what a cutting process runs.
-
-`python -m bakeoff.pipeline.chunking.worker` is such a process: it is sent a chunker,
-then documents as Arrow bytes, and answers with the rows of each. It imports nothing of the program that started it.
-"""
+"""Splits one document into rows, each an exact character span; also the entry point of a chunking process.
+`python -m bakeoff.pipeline.chunking.worker` receives a chunker, then documents as Arrow bytes, and replies
+with the rows of each. It imports nothing from the program that started it."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ READ = ("id", "text", "kind", "title")
 
 
 def chunk_documents(chunker: Chunker, documents: pa.Table) -> tuple[list[int], pa.Table]:
-    """How many rows each document has, and the rows; `documents` has the columns READ."""
+    """Return the number of rows of each document, and the rows; `documents` has the columns READ."""
     columns = (column.to_pylist() for column in documents.columns)
     whole = not isinstance(chunker, SuppliesChunks)
     made = [_rows(chunker, Document(*row), whole=whole) for row in zip(*columns, strict=True)]
@@ -44,27 +42,25 @@ def chunk_documents(chunker: Chunker, documents: pa.Table) -> tuple[list[int], p
 
 @dataclass(frozen=True, slots=True)
 class ChunkWorkSpec:
-    """Cutting with a chunker, for workers."""
+    """Serialisable description of chunking work, for worker processes."""
 
     plugin: type[Chunker]
     params: BaseModel
 
     def open(self) -> LoadedPlugin:
-        """Make the chunker."""
+        """Create the chunker."""
         chunker = self.plugin(self.params)
         return LoadedPlugin(lambda documents: BatchRows(*chunk_documents(chunker, documents)))
 
 
 def main() -> None:
-    """Answer until the other side closes, or is gone."""
+    """Answer requests until the parent closes the connection or dies."""
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
     try:
         _answer(sys.stdin.buffer, sys.stdout.buffer)
     except (EOFError, pickle.UnpicklingError):
-        return  # the other side closed, or was killed in the middle of a word
-    except (
-        BrokenPipeError
-    ):  # nobody waits for the rows; what is still in the buffer must not be written at the end
+        return  # the parent closed the connection, or was killed while writing
+    except BrokenPipeError:  # nobody reads the rows any more; don't flush the buffer at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -84,7 +80,7 @@ def _answer(source: IO[bytes], target: IO[bytes]) -> None:
 
 
 def _rows(chunker: Chunker, document: Document, *, whole: bool) -> list[tuple[str | int, ...]]:
-    """The rows of one document, in the order of CUT's columns."""
+    """Return the rows of one document, with the columns of CUT in order."""
     pieces = list(chunker.chunk(document))
     _check(document, pieces, whole=whole)
     text = document.text
@@ -102,13 +98,14 @@ def _rows(chunker: Chunker, document: Document, *, whole: bool) -> list[tuple[st
 
 
 def _check(document: Document, pieces: list[Piece], *, whole: bool) -> None:
-    """Every piece is inside the document, and where the `whole` is cut, every non-blank character is in one (F44)."""
+    """Raise unless every piece lies inside the document and, if `whole`, they cover every non-blank character
+    (F44)."""
     covered, before = 0, 0
     for piece in pieces:
         if not 0 <= piece.start < piece.end <= len(document.text) or piece.start < before:
             raise ChunkerError(
                 f"{document.id}: piece {piece.start}–{piece.end} is outside the text or out of order. "
-                "The chunker is at fault; leave it out, or exclude the document."
+                "This is a bug in the chunker; remove it, or exclude the document."
             )
         if whole:
             _covers(document, covered, piece.start)
@@ -120,8 +117,8 @@ def _check(document: Document, pieces: list[Piece], *, whole: bool) -> None:
 def _covers(document: Document, covered: int, until: int) -> None:
     if until > covered and document.text[covered:until].strip():
         raise ChunkerError(
-            f"{document.id}: characters {covered}–{until} are in no piece. "
-            "The chunker is at fault; leave it out, or exclude the document."
+            f"{document.id}: characters {covered}–{until} are not in any chunk. This is a bug in the "
+            "chunker; remove it, or exclude the document."
         )
 
 

@@ -1,1 +1,1 @@
-"""Loops that send and time queries: one client or many threads."""
+"""Loops that send and time queries, with one or many client threads."""

@@ -1,4 +1,4 @@
-"""Client threads and who watches them: a hung search is left behind, Ctrl-C keeps what was measured."""
+"""Client threads and their watchdog: a hung search is abandoned, and Ctrl-C keeps what was measured."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from bakeoff.errors import SystemFailure
 
 WATCH_SECONDS = 0.05
 PATIENCE_SECONDS = 2.0
-"""How long Ctrl-C waits for searches under way."""
+"""Seconds that Ctrl-C waits for running searches."""
 INTERRUPTED = "stopped by Ctrl-C"
 HUNG = "did not come back"
 GIVEN_UP = 25
-"""After this many failures in a row the engine counts as gone, and the loop ends."""
+"""After this many consecutive failures the engine counts as gone, and the loop ends."""
 LAST_FAILED = 5
-"""A loop whose last searches all failed, at least this many, lost its engine before the end."""
+"""If at least this many searches at the end of a loop all failed, the engine was lost before the end."""
 GONE = "searches in a row failed"
 
 
 @dataclass(slots=True)
 class ClientThreads:
-    """Shared state of the threads of one loop; `begun[w]` is when thread w sent its present query, 0 when idle.
-
-    Threads tell themselves that they ended: a `join` broken off by Ctrl-C takes a running thread for one that ended.
-    """
+    """Shared state of the threads of one loop; `begun[w]` is when thread w sent its current query, 0 if idle.
+    Threads report their own end, because a `join` interrupted by Ctrl-C takes a running thread for a finished
+    one."""
 
     begun: array[int]
     ended: list[int] = field(default_factory=list)
@@ -46,10 +45,8 @@ class ClientThreads:
     all_ready: threading.Event = field(default_factory=threading.Event)
 
     def prepare(self, number: int, before: Callable[[], object] | None, begin: int | None) -> None:
-        """Open a client's connection by an unmeasured search, then wait for the other clients and for `begin`.
-
-        A search that fails here fails again, and is counted, when it is measured.
-        """
+        """Open a client's connection with an unmeasured search, then wait for the other clients and for
+        `begin`. A search that fails here will fail again, and be counted, when it is measured."""
         if before is not None:
             self.begun[number] = time.perf_counter_ns()
             with contextlib.suppress(SystemFailure):
@@ -63,21 +60,21 @@ class ClientThreads:
         wait_until(begin, self.stop)
 
     def begin_at(self, later: float = 0.0) -> int:
-        """The reading of the clock at which all clients begin: the first one's, `later` seconds on."""
+        """Clock reading at which all clients begin: `later` seconds after the first one is ready."""
         with self.lock:
             if self.start is None:
                 self.start = time.perf_counter_ns() + int(later * 1e9)
             return self.start
 
     def count_failure(self, exc: BaseException) -> None:
-        """Count a failure; too many in a row end the loop. A success sets `failing` back to 0."""
+        """Count a failure; too many in a row end the loop. A success resets `failing` to 0."""
         self.failing += 1
         self.last_error = str(exc)
         if self.failing >= GIVEN_UP:
             _halt(self, self._gone())
 
     def look_back(self) -> None:
-        """Mark a loop that came to its end while its last searches failed."""
+        """Mark a loop that finished while its last searches were failing."""
         if not self.stopped and self.failing >= LAST_FAILED:
             self.stopped = self._gone()
 
@@ -86,7 +83,7 @@ class ClientThreads:
 
 
 def wait_until(moment: int | None, stop: threading.Event) -> None:
-    """Wait for a reading of the clock; a stop ends the wait."""
+    """Wait until a clock reading, or until `stop` is set."""
     while moment is not None and (left := (moment - time.perf_counter_ns()) / 1e9) > 0 and not stop.is_set():
         stop.wait(left) if left > 1 else time.sleep(left)
 
@@ -100,12 +97,10 @@ def run_client_threads(
     halt: threading.Event | None = None,
     keep: bool = False,
 ) -> ClientThreads:
-    """Run `work(crew, number)` on daemon threads until all end, one hangs, the deadline passes or Ctrl-C comes.
-
-    `timeout` is seconds for one query, `deadline` seconds for all; `halt` is a Ctrl-C that came elsewhere. Ctrl-C goes
-    on as Ctrl-C when the threads have ended, except to who says `keep`: it must look at `stopped` and end too. A fault
-    in a thread is raised here.
-    """
+    """Run `work(crew, number)` on daemon threads until all end, one hangs, the deadline passes or Ctrl-C
+    arrives. `timeout` is seconds per query, `deadline` seconds for all; `halt` signals a Ctrl-C received
+    elsewhere. Ctrl-C is raised again once the threads have ended, unless `keep` is set: then the caller must
+    check `stopped`. An exception in a thread is raised here."""
     crew = ClientThreads(array("q", [0]) * threads)
 
     def body(number: int) -> None:
@@ -128,7 +123,7 @@ def run_client_threads(
     _watch(crew, team, timeout, deadline, halt)
     if crew.all_ended.is_set():
         for thread in team:
-            thread.join()  # a thread's connections are closed with it: the next loop finds them closed
+            thread.join()  # a thread's connections close with it, so the next loop can't use them
     crew.look_back()
     if crew.failures:
         raise crew.failures[0]
@@ -144,7 +139,7 @@ def _watch(
     deadline: float | None,
     halt: threading.Event | None,
 ) -> None:
-    """Wait for the team; the first Ctrl-C stops it, the second does not wait for it."""
+    """Wait for the threads; the first Ctrl-C stops them, the second doesn't wait."""
     begin = time.perf_counter()
     while True:
         try:
@@ -164,7 +159,7 @@ def _wait(
     deadline: float | None,
     halt: threading.Event | None,
 ) -> None:
-    """Until all that were started have ended, or nobody is waited for any longer."""
+    """Wait until all started threads have ended or been abandoned."""
     grace = None
     while (left := sum(thread.ident is not None for thread in team) - len(crew.ended)) > 0:
         crew.all_ended.wait(WATCH_SECONDS)
@@ -175,11 +170,11 @@ def _wait(
             patience = min(timeout, PATIENCE_SECONDS) if crew.stopped == INTERRUPTED else timeout
             grace = grace or time.perf_counter() + patience
             if crew.hung >= left or time.perf_counter() > grace:
-                return  # what hangs is left behind on its daemon thread
+                return  # a hung search is abandoned on its daemon thread
 
 
 def _look(crew: ClientThreads, timeout: float, begin: float, deadline: float | None) -> None:
-    """Stop the crew where a search takes too long, or all of it does."""
+    """Stop the threads if one search, or the whole loop, takes too long."""
     now = time.perf_counter_ns()
     crew.hung = sum(1 for sent in crew.begun if sent and now - sent > timeout * 1e9)
     if crew.hung:

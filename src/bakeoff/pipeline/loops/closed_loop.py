@@ -1,8 +1,6 @@
-"""The closed loop: each client thread sends its next query when the last one is answered.
-
-The timed section holds the search and two clock reads; everything else comes after it. A closed loop cannot show what
-waits behind a stall (F37): that is what the open loop is for.
-"""
+"""The closed loop: each client thread sends its next query when the previous one is answered. The timed
+section holds only the search and two clock reads. A closed loop can't show the queue behind a stall (F37);
+the open loop does."""
 
 from __future__ import annotations
 
@@ -24,19 +22,19 @@ from bakeoff.types import Hits
 TIMEOUT = 60.0
 WARM_UP = 50
 HARNESS_LIMIT = 0.05
-"""A figure of which the harness makes up more than this share is marked (F38)."""
+"""Figures with a larger share of harness overhead are flagged (F38)."""
 NEVER = 2**63 - 1
 
 Q = TypeVar("Q")
 P = TypeVar("P")
 Search = Callable[[Q, int, P], Hits]
-"""`search(one of the asked, k, query arguments)`; a store's own `search`, or a whole system's."""
+"""`search(request, k, query arguments)`: a store's own `search`, or a whole system's."""
 Asked = Collection[Q]
 
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:
-    """What came before the measured queries, apart from them: the first search and the rest, in milliseconds."""
+    """Milliseconds of the searches before the measured ones: the first, and the rest."""
 
     queries: int
     first_ms: float | None
@@ -45,7 +43,7 @@ class WarmUp:
 
 @dataclass(slots=True)
 class _Client:
-    """What one client thread recorded: when it sent each query and when the answer came (−1: the search failed)."""
+    """What one client thread recorded: when it sent each query and when the answer came (−1 if it failed)."""
 
     sent: array[int] = field(default_factory=lambda: array("q"))
     ended: array[int] = field(default_factory=lambda: array("q"))
@@ -68,11 +66,10 @@ def closed_loop(
     before: Callable[[], object] | None = None,
     begin: int | None = None,
 ) -> LoopTimes:
-    """Every query once, shared by the threads, or in turn for `seconds`; `deadline` limits the whole in seconds.
-
-    Every thread calls `before` first, unmeasured: a search that opens its connection. No thread is measured until all
-    have done so and the clock shows `begin`. `halt` ends the loop early; with `keep`, Ctrl-C returns what was measured.
-    """
+    """Send every query once, shared by the threads, or repeat them for `seconds`; `deadline` limits the whole
+    in seconds. Every thread first calls `before`, unmeasured, to open its connection. No thread is measured
+    until all have done so and the clock reaches `begin`. `halt` ends the loop early; with `keep`, Ctrl-C
+    returns what was measured."""
     check_workers(threads, len(vectors))
     asked = list(vectors)
     answers: list[Hits | None] = [None] * len(asked)
@@ -104,15 +101,16 @@ def closed_loop(
 
 
 def check_workers(workers: int, queries: int) -> None:
-    """Refuse more clients than there are queries to share."""
+    """Raise if there are more clients than queries."""
     if workers < 1 or workers > queries:
         raise SettingError(
-            f"{workers} clients and {queries} queries: each client needs one. Lower --concurrency or add queries."
+            f"{workers} clients for {queries} queries: each needs at least one. Lower --concurrency or add "
+            "queries."
         )
 
 
 def warm_up(search: Search[Q, P], vectors: Asked[Q], k: int, query: P, *, timeout: float = TIMEOUT) -> WarmUp:
-    """Searches with vectors that are not measured, so that no measured query pays the cold start (F32)."""
+    """Run unmeasured searches, so that no measured query pays for the cold start (F32)."""
     if not len(vectors):
         return WarmUp(0, None, None)
     took = overall_latency(closed_loop(search, vectors, k, query, timeout=timeout)).nanoseconds / 1e6
@@ -161,7 +159,7 @@ def _rounds(
 def _loop(
     clients: Sequence[_Client], answers: Sequence[Hits | None], crew: ClientThreads, intended: int | None
 ) -> LoopTimes:
-    """The records of all clients in the order sent; a query that was never sent, or hung, has no nanoseconds."""
+    """Merge the records of all clients in send order; a query never sent, or hung, has no duration."""
     sent, ends = _merge_times(clients)
     nanoseconds = np.where(ends == NOT_RUN, NOT_RUN, ends - sent)
     back = nanoseconds < NOT_RUN
@@ -183,7 +181,7 @@ def _loop(
 
 
 def _merge_times(clients: Sequence[_Client]) -> tuple[np.ndarray, np.ndarray]:
-    """When queries were sent and answered, copied: a thread that hangs may still write to its own arrays."""
+    """Copies of the send and answer times, because a hung thread may still write to its own arrays."""
     counts = [min(len(one.sent), len(one.ended)) for one in clients]
     pairs = list(zip(clients, counts, strict=True))
     sent = np.concatenate([np.array(one.sent[:count], np.int64) for one, count in pairs])
@@ -193,7 +191,7 @@ def _merge_times(clients: Sequence[_Client]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _alone(crew: ClientThreads, count: int) -> Iterable[int]:
-    """All numbers, in blocks between which the stop is looked at."""
+    """Yield all numbers, checking for a stop between blocks."""
     step = max(1, min(64, count // 64))
     for begin in range(0, count, step):
         if crew.stop.is_set():
@@ -204,7 +202,7 @@ def _alone(crew: ClientThreads, count: int) -> Iterable[int]:
 def _remaining_numbers(
     crew: ClientThreads, numbers: Iterable[int], seconds: float | None, count: int
 ) -> Iterable[int]:
-    """The numbers that no other thread has taken: up to `count`, or without end where the loop lasts `seconds`."""
+    """Yield numbers no other thread has taken: up to `count`, or without end if the loop lasts `seconds`."""
     for i in numbers:
         if crew.stop.is_set() or (seconds is None and i >= count):
             return
@@ -212,7 +210,7 @@ def _remaining_numbers(
 
 
 def _wall(spans: list[tuple[int, int]], took: np.ndarray, threads: int) -> float:
-    """Wall seconds over all threads; where a thread was left behind, of those that ended."""
+    """Wall seconds over all threads, without those that were abandoned."""
     if spans:
         return (max(end for _, end in spans) - min(begin for begin, _ in spans)) / 1e9
     return float(took[took > 0].sum()) / 1e9 / threads

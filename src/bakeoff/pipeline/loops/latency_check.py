@@ -1,4 +1,5 @@
-"""A run's search latencies against the loop of `bakeoff load`: a few of its queries, sent by one client (F52)."""
+"""Checks a run's search latencies against the loop of `bakeoff load`, with a few queries and one client
+(F52)."""
 
 from __future__ import annotations
 
@@ -18,23 +19,22 @@ if TYPE_CHECKING:
 
 PHASE = "latency_check"
 MOST, LEAST = 30, 3
-"""Queries of a check, as many as `SECONDS` allow."""
+"""Most queries in a check; fewer if they would take longer than `SECONDS`."""
 SECONDS = 1.0
 FACTOR = 1.5
-"""Latencies disagree when one is more than half again the other."""
+"""Latencies disagree if one exceeds the other by more than half."""
 FLOOR_MS = 0.05
-"""A smaller difference is within what two clocks and a thread take."""
+"""Smaller differences are within the noise of two clocks and a thread."""
 TRIES = 5
-"""Loops of `load` while they disagree: a thread that starts cold or a busy moment passes, a fault stays."""
+"""Number of load loops to try while latencies disagree: a cold thread or busy moment passes, a fault stays.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyCheck:
-    """Median milliseconds of the same queries: in the run, in load's loop, and in the run's own way once more.
-
-    Where the first two disagree, `load_ms` is the lowest of `TRIES` loops and `repeat_ms` is measured too. `note` says
-    why `load_ms` is None.
-    """
+    """Median milliseconds of the same queries: in the run, in load's loop, and repeated in the run's own
+    loop. If the first two disagree, `load_ms` is the lowest of `TRIES` loops and `repeat_ms` is measured too.
+    `note` explains a missing `load_ms`."""
 
     queries: int
     run_ms: float | None = None
@@ -43,7 +43,7 @@ class LatencyCheck:
     note: str = ""
 
     def rows(self, run: str, system: str) -> list[Row]:
-        """The rows of the timings table."""
+        """Return rows for the timings table."""
         values = {"run": self.run_ms, "load": self.load_ms, "repeat": self.repeat_ms}
         notes = {"load": self.note, "repeat": "" if self.repeat_ms is not None else "the others agree"}
         return [
@@ -58,9 +58,8 @@ def check_latency(
     asked: Sequence[SearchRequest],
     others: Sequence[SearchRequest],
 ) -> LatencyCheck:
-    """Send a few queries of a system's searches through load's loop, and compare it with what the run measured.
-
-    Searches are asked one after the other, as the run does: a hybrid's two in turn evict each other's memory.
+    """Send a few queries of a system's searches through load's loop, and compare with the run. Searches run
+    one after the other, as in the run: alternating a hybrid's two searches would evict each other's memory.
     """
     import numpy as np
 
@@ -83,20 +82,20 @@ def check_latency(
 
 
 def _load_loop(search: Search, asked: Sequence[SearchRequest], warm: Sequence[SearchRequest]) -> LoopTimes:
-    """The loop of `load` with one client; only the time of an answer counts."""
+    """Run the loop of `load` with one client; only the durations matter."""
     return closed_loop(
         lambda one, _k, _query: cast(Hits, search(one)), asked, 0, None, before=lambda: _each(search, warm)
     )
 
 
 def latencies_differ(one: float, other: float) -> bool:
-    """Whether two latencies in milliseconds disagree by more than half."""
+    """Whether two latencies in milliseconds differ by more than half."""
     low, high = sorted((one, other))
     return high > FACTOR * low and high - low > FLOOR_MS
 
 
 def latency_disagreements(timings: pa.Table) -> list[str]:
-    """A sentence for each system whose latency is not the one that load's loop measures."""
+    """Return a sentence for each system whose latency disagrees with load's loop."""
     found: dict[str, dict[str, float | None]] = {}
     for row in timings.to_pylist():
         if row["phase"] == PHASE:
@@ -111,7 +110,7 @@ def latency_disagreements(timings: pa.Table) -> list[str]:
 
 def _sentence(system: str, run_ms: float, load_ms: float, repeat_ms: float | None) -> str:
     both = (
-        f"{system}: do not rely on its latency. The run measured {run_ms:.3g} ms, and the loop of `bakeoff load` "
+        f"{system}: do not rely on its latency. The run measured {run_ms:.3g} ms, but `bakeoff load` "
         f"{load_ms:.3g} ms, for the same queries with one client."
     )
     if repeat_ms is not None and not latencies_differ(repeat_ms, load_ms):
@@ -123,7 +122,7 @@ def _sentence(system: str, run_ms: float, load_ms: float, repeat_ms: float | Non
 
 
 def _spread(count: int, median_ms: float) -> list[int]:
-    """Queries at even distances, as many as take about SECONDS."""
+    """Indices of evenly spaced queries that take about SECONDS in all."""
     import numpy as np
 
     affordable = int(SECONDS * 1000 / max(median_ms, 1e-6))
@@ -132,7 +131,7 @@ def _spread(count: int, median_ms: float) -> list[int]:
 
 
 def _repeat_queries(search: Search, asked: Sequence[SearchRequest], warm: Sequence[SearchRequest]) -> float:
-    """The same queries once more on this thread, as the run asks them."""
+    """Run the same queries again on this thread, the way the run does; returns the median milliseconds."""
     import numpy as np
 
     _each(search, warm)

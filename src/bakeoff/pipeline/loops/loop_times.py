@@ -1,4 +1,4 @@
-"""What a loop recorded, and what may be said of it: percentiles only with enough samples behind them (F31)."""
+"""The times recorded by a loop, and their statistics; percentiles only with enough samples (F31)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bakeoff.types import Hits
 
 BACKWARDS = "the clock went backwards: durations of this pass mean nothing"
 NOT_RUN = -1
-"""In place of nanoseconds: the query was not sent, failed or never came back."""
+"""Replaces the nanoseconds of a query that was not sent, failed or never returned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,9 @@ class LatencySummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopTimes:
-    """One pass over the queries: nanoseconds a query (−1: none), its answers, and how it ended.
-
-    `seconds` is wall time from the first query sent to the last answer; `stopped` says why a pass is partial.
-    `began` is the reading of the clock at the first query, `ends` the readings at the answers (−1: none).
-    """
+    """One pass over the queries: nanoseconds per query (−1: none), answers, and how the pass ended. `seconds`
+    is wall time from the first query sent to the last answer; `stopped` says why a pass is partial. `began`
+    is the clock reading at the first query, `ends` the readings at the answers (−1: none)."""
 
     nanoseconds: np.ndarray
     answers: tuple[Hits | None, ...]
@@ -45,29 +43,30 @@ class LoopTimes:
 
     @property
     def done(self) -> np.ndarray:
-        """Nanoseconds of the queries that were answered."""
+        """Nanoseconds of each answered query."""
         return self.nanoseconds[self.nanoseconds != NOT_RUN]
 
     @property
     def qps_measured(self) -> float | None:
-        """Answered queries a second of wall time (C-13)."""
+        """Answered queries per second of wall time (C-13)."""
         return len(self.done) / self.seconds if len(self.done) and self.seconds > 0 else None
 
     @property
     def qps_serial_derived(self) -> float | None:
-        """1000 over the mean latency in milliseconds: what one thread would do (S1-8)."""
+        """1000 / mean latency in milliseconds: the rate of a single thread (S1-8)."""
         return float(1e9 / self.done.mean()) if self.threads == 1 and len(self.done) else None
 
 
 def overall_latency(loop: LoopTimes) -> LoopTimes:
-    """The loop, if it came to its end: a hang is the store's failure."""
+    """Return the loop if it completed; a hang raises a store error."""
     if loop.stopped:
         raise StoreError(f"{loop.stopped}.")
     return loop
 
 
 def statistics(nanoseconds: np.ndarray, unfinished: int = 0) -> tuple[LatencySummary, ...]:
-    """Mean and percentiles; no sample is removed (F41), and unanswered queries count as slower than all others."""
+    """Mean and percentiles; no sample is removed (F41), and unanswered queries count as slower than all
+    others."""
     count = len(nanoseconds)
     mean = float(nanoseconds.mean() / 1e6) if count and not unfinished else None
     note = "" if mean is not None else f"{unfinished} of {count + unfinished} did not come back"

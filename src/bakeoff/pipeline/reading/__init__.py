@@ -1,1 +1,1 @@
-"""How documents are read: in a process with limits, cached by their bytes, each encoding named."""
+"""Reads documents in processes with limits, caches them by content, and reports their encodings."""

@@ -1,4 +1,4 @@
-"""encodings: the documents whose files are not UTF-8, with the encoding they were read in (F65)."""
+"""encodings: documents whose files are not UTF-8, and the encoding used for each (F65)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class OtherEncoding:
-    """A document that is not UTF-8; `basis` says what its encoding was chosen by: mark, given, declared or guessed."""
+    """A document that is not UTF-8; `basis` is how its encoding was chosen: mark, given, declared or guessed."""
 
     document: str
     encoding: str
@@ -34,7 +34,7 @@ def other_encodings(corpus: ReadCorpus) -> list[OtherEncoding]:
 
 
 def documents_with_a_mark(corpus: ReadCorpus) -> set[str]:
-    """The documents whose file starts with a byte order mark, which is not part of their text."""
+    """Ids of documents whose file starts with a byte order mark, which is not part of the text."""
     return {name for name, _ in _with_field(corpus, '"encoding_basis": "mark"')}
 
 
@@ -48,7 +48,7 @@ def _with_field(corpus: ReadCorpus, written: str) -> list[tuple[str, str]]:
 
 
 def encoding_sentence(found: Sequence[OtherEncoding]) -> str:
-    """How many files are not UTF-8, in which encodings they were read, and what to do; '' where all are UTF-8."""
+    """Sentence on the files that are not UTF-8, their encodings, and what to do; '' if all are UTF-8."""
     if not found:
         return ""
     kinds = Counter((one.encoding, one.basis) for one in found)
@@ -56,5 +56,5 @@ def encoding_sentence(found: Sequence[OtherEncoding]) -> str:
     named = [f"{one.document} ({one.encoding})" for one in found[:SHOWN]]
     more = f" and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
     files = "1 file is" if len(found) == 1 else f"{len(found):,} files are"
-    advice = " If that is wrong, give `encoding:` in the corpus." if found[0].basis == "guessed" else ""
+    advice = " If that is wrong, set `encoding:` in the corpus." if found[0].basis == "guessed" else ""
     return f"{files} not UTF-8; read {counted}: {', '.join(named)}{more}.{advice}"

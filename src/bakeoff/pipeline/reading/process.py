@@ -1,8 +1,7 @@
-"""Reading in processes with limits: a file that loops, swallows memory or crashes its reader costs that file only.
-
-The run reads the bytes of a file and sends those that may cost much to a process, which answers with the document or
-the reason why there is none. CPU seconds and memory are limits of the operating system (POSIX), so they hold inside C
-libraries too. A process that ends is replaced, and the file it could not read is left out with the reason.
+"""Reads files in processes with limits: a file that loops, exhausts memory or crashes its reader costs only
+itself. The run reads a file's bytes and sends the expensive kinds to a process, which replies with the
+document or the reason why there is none. CPU and memory limits are set in the operating system (POSIX), so
+they also hold inside C libraries. A process that dies is replaced, and its file is skipped with the reason.
 """
 
 from __future__ import annotations
@@ -28,20 +27,18 @@ from bakeoff.protocols import Source
 from bakeoff.types import Document, ReadLimits, Skipped, SourceFile, SourceItem
 
 SMALL_BYTES = 16_000
-"""The worst text of this size takes a fraction of a second and some megabytes to read."""
+"""The worst text up to this size takes a fraction of a second and some megabytes to read."""
 LARGE_PER_PROCESS = 250
-"""Fewer texts above that do not repay the start of another process."""
+"""Fewer large texts than this don't repay starting another process."""
 PACKED_PER_PROCESS = 4
-"""The same for files of packed formats, which take much longer."""
+"""The same for compressed formats, which take much longer."""
 DEFAULT_LIMITS = ReadLimits(seconds=30, memory_mb=1000)
 Answer = Document | Skipped
 
 
 class ReaderProcesses:
-    """Reads items; files that may cost much in processes, which start with the first of them.
-
-    `on_read` is called with 1 for every item that was read.
-    """
+    """Reads items; expensive files are read in processes, started on demand. `on_read` is called with 1 for
+    every item read."""
 
     def __init__(
         self,
@@ -71,14 +68,14 @@ class ReaderProcesses:
         self._threads.shutdown(cancel_futures=True)
 
     def read(self, items: Sequence[SourceItem]) -> list[Answer]:
-        """The document of each item or why there is none, in order."""
-        waiting = iter(items)  # shared, so that a slow file keeps only its own process busy
+        """Return the document of each item, or the reason why there is none, in order."""
+        waiting = iter(items)  # a shared queue, so that a slow file occupies only its own process
         asked = [self._threads.submit(self._read_waiting, process, waiting) for process in self._processes]
         answers = {answer.id: answer for one in asked for answer in one.result()}
         return [answers[item.id] for item in items]
 
     def _read_waiting(self, process: _Process | None, waiting: Iterator[SourceItem]) -> list[Answer]:
-        """The answers to the items that no other thread took."""
+        """Read items until the queue is empty."""
         found = []
         while (given := self._next(waiting)) is not None:
             found.append(self._answer(process, given))
@@ -86,7 +83,7 @@ class ReaderProcesses:
         return found
 
     def _next(self, waiting: Iterator[SourceItem]) -> Found | None:
-        """What the source gives for the next item; it is asked by one thread at a time."""
+        """Fetch the next item from the source; one thread at a time."""
         with self._lock:
             item = next(waiting, None)
             return None if item is None else _from_source(self._source, item)
@@ -99,14 +96,14 @@ class ReaderProcesses:
 
 
 class _Process:
-    """One process at a time, replaced when it ends."""
+    """One reader process, replaced when it dies."""
 
     def __init__(self, readers: bytes, limits: ReadLimits) -> None:
         self._limits = limits
         self._process = LimitedProcess("bakeoff.pipeline.reading.process", (readers, limits))
 
     def read(self, file: SourceFile) -> Answer:
-        """The document of a file; where the process ends, the file is left out."""
+        """Return the document of a file; if the process dies, the file is skipped."""
         try:
             answer: Answer = self._process.ask(file, self._limits.seconds * WAIT_FACTOR)
         except ProcessEndedError as exc:
@@ -114,12 +111,12 @@ class _Process:
         return answer
 
     def end(self) -> None:
-        """End the process."""
+        """Stop the process."""
         self._process.end()
 
 
 def _pickled(readers: FileReaders) -> bytes:
-    """The readers for another process; nothing where only this one knows them."""
+    """Serialise the readers for another process; empty if they exist only in this one."""
     try:
         return b"" if readers.local else pickle.dumps(readers)
     except (pickle.PicklingError, AttributeError, TypeError):
@@ -127,7 +124,7 @@ def _pickled(readers: FileReaders) -> bytes:
 
 
 def _why(end: ProcessEndedError, limits: ReadLimits) -> str:
-    """Why a reader's process ended without an answer."""
+    """Why a reader process ended without an answer."""
     if end.waited:
         return f"reading it took more than {limits.seconds * WAIT_FACTOR:g} s (max_seconds is {limits.seconds:g})"
     if end.out_of_cpu_time:
@@ -136,7 +133,7 @@ def _why(end: ProcessEndedError, limits: ReadLimits) -> str:
 
 
 def _open_service(setup: tuple[bytes, ReadLimits]) -> Callable[[SourceFile], Answer]:
-    """In the process: the readers, under the limit of memory."""
+    """Runs in the process: set the memory limit and open the readers."""
     readers, limits = pickle.loads(setup[0]), setup[1]  # noqa: S301 - from the process that started this one
     limit_memory(limits.memory_mb)
     return lambda file: _read_within(readers, file, limits)

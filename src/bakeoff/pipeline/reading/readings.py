@@ -1,4 +1,5 @@
-"""readings: a corpus as several readers read it, document by document in the same rows."""
+"""readings: one corpus read by several readers, aligned so that each document has the same row in all of
+them."""
 
 from __future__ import annotations
 
@@ -31,11 +32,9 @@ SHOWN = 3
 
 
 def read_corpus(plan: Plan, context: StageContext, sample: Sample | None = None) -> ReadCorpus:
-    """The documents of a plan, or a sample of them.
-
-    Where readers are compared, each document has the text of the first reading that could read it: truth is resolved
-    on that. `readings` has the documents as each reading has them, empty where it could not read one.
-    """
+    """Read the documents of a plan, or a sample of them. If readers are compared, each document has the text
+    of the first reading that could read it, and truth is resolved on that. `readings` holds the documents of
+    each reading, empty for those it couldn't read."""
     source = registry.load("sources", plan.source.name)(plan.source.params)
     found = {
         reading.label: read_documents(plan.source, source, context, sample, reading=reading)
@@ -51,17 +50,15 @@ def read_corpus(plan: Plan, context: StageContext, sample: Sample | None = None)
 
 
 def _sample_texts(corpus: ReadCorpus) -> list[str]:
-    """Texts from all over the corpus, whose language is that of the corpus."""
+    """Texts from all over the corpus, for language detection."""
     texts = corpus.documents["text"]
     return [texts[i].as_py() for i in range(0, len(texts), max(1, len(texts) // SAMPLE))]
 
 
 def with_quoted_passages(corpus: ReadCorpus, queries: QuerySet) -> ReadCorpus:
-    """The corpus with the quotes that the text which truth is resolved on does not have: they follow that text.
-
-    Alignment then finds each of them in the readings that have it, word for word or nearly so. Where a reading does
-    not, its reader lost the answer. A quote that no reading has needs the name of its document, else it is an error.
-    """
+    """Append quotes that the reference text lacks but another reading has. Alignment then finds each quote in
+    the readings that have it, exactly or nearly. If a reading lacks it, its reader lost the answer. A quote
+    in no reading must name its document, or it is an error."""
     if not corpus.readings:
         return corpus
     rows = corpus.documents.to_pylist()
@@ -84,10 +81,8 @@ def with_quoted_passages(corpus: ReadCorpus, queries: QuerySet) -> ReadCorpus:
 
 
 def _document_of(place: PassageRule, docs: Sequence[int], readings: list[list[str]]) -> int | None:
-    """The document that has a quote: the named one, else that of the first reading that has it exactly once.
-
-    A quote is the same with other blanks between words, and where no reading has that, with other blanks inside them.
-    """
+    """Row of the document with a quote: the named one, else that of the first reading with exactly one match.
+    Matching ignores whitespace between words, then also inside words."""
     if place.document:
         return docs[0]
     for search in (passages, same_letters):
@@ -99,7 +94,7 @@ def _document_of(place: PassageRule, docs: Sequence[int], readings: list[list[st
 
 
 def lost_notes(truths: Mapping[str, Truth], queries: QuerySet) -> list[str]:
-    """What is to know of answers that are in the text of no reader."""
+    """Notes on answers that no reader's text contains."""
     if not truths:
         return []
     lost = np.logical_and.reduce([lost_spans(truth.judgments) for truth in truths.values()])
@@ -111,7 +106,7 @@ def lost_notes(truths: Mapping[str, Truth], queries: QuerySet) -> list[str]:
     count = "1 question" if len(numbers) == 1 else f"{len(numbers):,} questions"
     return [
         f"The answer to {count} is in the text of no reader, so no system can find it: {', '.join(names)}{more}. "
-        "Check the quotes: they may have a typing error."
+        "Check the quotes for typing errors."
     ]
 
 
@@ -123,7 +118,7 @@ def _quotes(queries: QuerySet) -> Iterator[PassageRule]:
 
 
 def unread_notes(corpus: ReadCorpus) -> list[str]:
-    """What each of several readings could not read that another could."""
+    """Notes on files that one reading couldn't read and another could."""
     notes = []
     for label, read in corpus.readings.items():
         texts = read.documents["text"].to_pylist()
@@ -138,7 +133,7 @@ def unread_notes(corpus: ReadCorpus) -> list[str]:
 
 
 def _unused_readers(readings: tuple[Reading, ...], corpus: ReadCorpus) -> list[str]:
-    """What is to know of readers of kinds that no file has."""
+    """Notes on readers for kinds that no file has."""
     named = dict.fromkeys(kind for reading in readings for kind, _ in reading.parts)
     if not named:
         return []
@@ -148,7 +143,7 @@ def _unused_readers(readings: tuple[Reading, ...], corpus: ReadCorpus) -> list[s
 
 
 def _aligned(found: dict[str, ReadCorpus]) -> ReadCorpus:
-    """The corpus that truth is resolved on, with the same rows under each reading."""
+    """Align the readings to the same rows, and choose the text that truth is resolved on."""
     rows = {label: _by_id(corpus.documents) for label, corpus in found.items()}
     ids = sorted({name for table in rows.values() for name in table})
     first = {name: next(table[name] for table in rows.values() if name in table) for name in ids}
@@ -178,7 +173,7 @@ def _by_id(documents: pa.Table) -> dict[str, Row]:
 
 
 def _unread(row: Row) -> Row:
-    """A document that a reading could not read: it is there, without text."""
+    """A row without text, for a document that a reading couldn't read."""
     return {**row, "version": fingerprint("unread"), "title": "", "fields": "{}", "text": ""}
 
 

@@ -1,4 +1,4 @@
-"""read, for sources of rows: Arrow batches → a file of documents in the cache, in bounded memory."""
+"""read, for sources of rows: Arrow batches → a cached file of documents, in bounded memory."""
 
 from __future__ import annotations
 
@@ -26,15 +26,13 @@ ROWS, SKIPPED = "documents.arrow", "skipped.json"
 BLOCK = 65_536
 
 Found = tuple["pa.Table", list[Skipped], bool]
-"""The documents, memory-mapped; what was left out; whether they were read now."""
+"""The documents, memory-mapped; what was skipped; whether they were read in this run."""
 
 
 def read_rows(source: RowSource, settings: str, cache: Cache, advance: Callable[[int], None]) -> Found:
-    """Every document of a source of rows; a content that was read before is taken from the cache.
-
-    `settings` names the source and its parameters. What has no version before it is read, as the answer of a database,
-    is read each time.
-    """
+    """Return every document of a source of rows, from the cache if its content was read before. `settings`
+    identifies the source and its parameters. A source whose version is unknown until it is read, such as a
+    database query, is read each time."""
     version = source.content_version()
     if not version:
         with TempDir("rows") as folder:
@@ -52,7 +50,7 @@ def read_rows(source: RowSource, settings: str, cache: Cache, advance: Callable[
 
 
 def content_fingerprint(documents: pa.Table) -> list[str]:
-    """The fingerprint of each block of ids and versions: what the name of a corpus is made of."""
+    """Fingerprint of each block of ids and versions, from which the corpus fingerprint is made."""
     blocks = (documents.slice(begin, BLOCK) for begin in range(0, documents.num_rows, BLOCK))
     return [fingerprint(block["id"].to_pylist(), block["version"].to_pylist()) for block in blocks]
 
@@ -66,7 +64,7 @@ def _write(source: RowSource, folder: Path, advance: Callable[[int], None]) -> N
 
 
 def _tables(source: RowSource, skipped: list[Skipped], advance: Callable[[int], None]) -> Iterator[pa.Table]:
-    yield DOCUMENTS.arrow().empty_table()  # a table without rows is a file too
+    yield DOCUMENTS.arrow().empty_table()  # a table without rows still needs a file
     for batch in source.batches():
         skipped += batch.skipped
         table = _table(batch, skipped)
@@ -75,7 +73,7 @@ def _tables(source: RowSource, skipped: list[Skipped], advance: Callable[[int], 
 
 
 def _table(batch: DocumentBatch, skipped: list[Skipped]) -> pa.Table:
-    """The documents of a batch; rows without text are added to `skipped`."""
+    """Return the documents of a batch; rows without text are added to `skipped`."""
     import pyarrow as pa
 
     ids, texts = batch.ids.to_pylist(), [text or "" for text in batch.texts.to_pylist()]
@@ -96,7 +94,7 @@ def _table(batch: DocumentBatch, skipped: list[Skipped]) -> pa.Table:
     if not any(blank):
         return table
     skipped += [
-        Skipped(name, "empty: no text in it", has_text=False)
+        Skipped(name, "empty: contains no text", has_text=False)
         for name, no in zip(ids, blank, strict=True)
         if no
     ]
@@ -104,7 +102,7 @@ def _table(batch: DocumentBatch, skipped: list[Skipped]) -> pa.Table:
 
 
 def _fields(batch: DocumentBatch) -> list[str]:
-    """A JSON object for each document; a value that is missing has no key."""
+    """Return a JSON object per document, without keys for missing values."""
     names = sorted(batch.fields)
     if not names:
         return ["{}"] * len(batch.ids)
@@ -116,7 +114,7 @@ def _fields(batch: DocumentBatch) -> list[str]:
 
 
 def _check_ids(ids: pa.ChunkedArray) -> None:
-    """Raise a CorpusError for an id that occurs twice, with its rows."""
+    """Raise CorpusError if an id occurs twice, naming its rows."""
     import pyarrow.compute as pc
 
     if pc.count_distinct(ids).as_py() == len(ids):

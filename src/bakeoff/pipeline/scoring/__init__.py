@@ -1,1 +1,1 @@
-"""Rankings and judgments → scores, with ties, bounds and losses by step."""
+"""Scores rankings against judgments: values, ties, bounds, and losses by step."""

@@ -1,4 +1,4 @@
-"""How good a retriever could be: its rankings as if every result outside the corpus were right."""
+"""Upper bound for a retriever: its rankings as if every result outside the corpus were right."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ def assume_placed(
     unit: Unit | None,
     conventions: Conventions,
 ) -> StepResult:
-    """The rankings as good as they can be: no ranking with the same results inside the corpus scores more.
-
-    Each result outside may be a relevant unit that no other result holds, or one that is ranked lower. So the relevant
-    units that are held, and as many more as there are results outside, take the ranks of both in order of their grades.
-    A result that holds several units stays where it is.
-    """
+    """Return the best possible rankings: none with the same results inside the corpus scores higher. Each
+    result outside may be a relevant unit that no other result holds, or one that is ranked lower. So the held
+    relevant units, and as many more as there are results outside, take the ranks of both in order of grade. A
+    result that holds several units stays in place."""
     whole = unit is not Unit.ANSWER
     golds, share = _golds(passages, judgments, whole=whole), None if whole else conventions.overlap_share
     hits = (_assume(hits, passages, golds.get(query, []), share) for query, hits in enumerate(ranking.hits))
@@ -37,7 +35,8 @@ def assume_placed(
 
 
 def _golds(passages: RetrievedPassages, judgments: pa.Table, *, whole: bool) -> dict[int, list[int]]:
-    """The relevant places of each query as passages, the highest grade first; whole documents, or what was judged."""
+    """The relevant places of each query as passages, highest grade first; whole documents, or the judged
+    spans."""
     found: dict[int, dict[int, int]] = {}
     for row in judgments.select(["query", "doc", "start", "end", "grade"]).to_pylist():
         if row["grade"] <= 0 or (not whole and row["start"] is None):
@@ -69,7 +68,8 @@ def _assume(hits: Hits, passages: RetrievedPassages, golds: list[int], share: fl
 def _first_held(
     passages: RetrievedPassages, served: np.ndarray, golds: list[int], share: float | None
 ) -> dict[int, int]:
-    """The first rank (from 0) that holds each relevant place, -1 where none does; without a share by documents."""
+    """The first rank (from 0) that holds each relevant place, −1 if none; compares documents if no share is
+    given."""
     import numpy as np
 
     ranked, wanted = passages.ranges(served), passages.ranges(np.array(golds))

@@ -1,4 +1,4 @@
-"""What a system is scored with, and rankings of chunks held against the judgments of one unit."""
+"""The inputs for scoring a system, and the evaluation of chunk rankings at one unit."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from bakeoff.truth.units import IdOrder, RankedUnits
 
 Order = Literal["served", "best", "worst"]
-"""The order in which rows of one score are taken."""
+"""Order of rows with equal scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoringInputs:
-    """What a system is scored with; `ids` only where the conventions break ties by id."""
+    """The inputs for scoring a system; `ids` only if the conventions break ties by id."""
 
     ranking: StepResult
     chunking: ChunkedCorpus
@@ -42,7 +42,7 @@ class ScoringInputs:
     ids: IdOrder | None = None
 
     def affordable(self, measure: Measure) -> np.ndarray:
-        """Which served rows fit into a measure's token budget; raises where more had to be retrieved to fill it."""
+        """Mask of served rows that fit a measure's token budget; raises if the depth is too small to fill it."""
         import numpy as np
 
         from bakeoff.measures.spans import within_budget
@@ -54,7 +54,7 @@ class ScoringInputs:
         return within_budget(query, tokens, budget)
 
     def _refuse_shallow(self, measure: Measure, read: np.ndarray) -> None:
-        """A ranking that ends at the retrieval depth below the budget would score too low."""
+        """Raise if rankings end at the retrieval depth before filling the budget: they would score too low."""
         import numpy as np
 
         depth, budget = self.depth, measure.budget or 0
@@ -65,17 +65,15 @@ class ScoringInputs:
         if short.any():
             wanted = int(np.ceil(depth * budget / max(float(read[short].min()), 1.0) * 1.2))
             raise SystemFailure(
-                f"{measure} cannot be computed: the {depth} chunks retrieved for a query hold as few as "
+                f"{measure} cannot be computed: the {depth} chunks retrieved per query hold as few as "
                 f"{int(read[short].min())} tokens ({int(short.sum())} of {len(full)} queries stay below the budget). "
                 f"Set depth: {wanted}, or lower the budget."
             )
 
 
 class UnitJudgments:
-    """The judgments of one unit under a system's chunking, and rankings of chunks held against them.
-
-    With a `source`, those of that source alone.
-    """
+    """The judgments of one unit under a system's chunking, and how rankings of chunks score on them. With
+    `source`, only the judgments of that source."""
 
     def __init__(self, scored: ScoringInputs, unit: Unit, source: str = "") -> None:
         from bakeoff.truth.units import derive_units, judgments_from
@@ -92,7 +90,7 @@ class UnitJudgments:
         return self._scored.chunking.chunks, self._scored.chunking.fingerprint
 
     def relevant_chunks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Query and chunk of every chunk that is relevant to a query."""
+        """Query and chunk of every relevant chunk."""
         from bakeoff.truth.units import derive_units
 
         found = derive_units(self._table, *self._chunking, Unit.CHUNK, conventions=self._scored.conventions)
@@ -100,10 +98,8 @@ class UnitJudgments:
         return found.query[kept], found.item[kept]
 
     def ceiling(self, measure: Measure, depth: int | None = None) -> np.ndarray | None:
-        """The best value of a measure for each query on these judgments, with the first `depth` chunks where given.
-
-        None where it is not known.
-        """
+        """Best possible value of a measure for each query, within the first `depth` chunks if given; None if
+        unknown."""
         import numpy as np
 
         from bakeoff.measures.arrays import JudgmentArrays
@@ -127,10 +123,8 @@ class UnitJudgments:
         *,
         order: Order = "served",
     ) -> ScoreArrays:
-        """Rankings of chunks scored at this unit: as served, or with rows of one score in their best or worst order.
-
-        Some measures count chunks under any conventions, so the columns are computed in up to two passes.
-        """
+        """Score rankings of chunks at this unit: as served, or with ties in their best or worst order. Some
+        measures count chunks under any conventions, so this takes up to two passes."""
         from bakeoff.measures.evaluate import evaluate_alongside
 
         usual = self._scored.conventions
@@ -142,7 +136,7 @@ class UnitJudgments:
         return evaluate_alongside(found, measures)
 
     def counts_chunks(self, measure: Measure) -> bool:
-        """Whether k and ranks count chunks for a measure, by the conventions or by its own definition."""
+        """Whether k and ranks count chunks for a measure, by the conventions or its own definition."""
         return self._scored.conventions.k_counts == "chunks" or measure.definition.chunk_depth
 
     def _pass(
@@ -152,7 +146,7 @@ class UnitJudgments:
         conventions: Conventions,
         order: Order,
     ) -> ScoreArrays:
-        """All measures that count k alike."""
+        """Compute all measures that count k the same way."""
         import numpy as np
 
         from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
@@ -164,7 +158,7 @@ class UnitJudgments:
             RankingArrays(units.query, units.item, units.score, units.rank),
             JudgmentArrays(judged.query, judged.item, judged.grade),
             measures,
-            # the rows are in the order of the conventions already
+            # the rows are already in the order of the conventions
             conventions=replace(conventions, order="served", score_precision="double"),
             queries=np.arange(len(self._scored.queries.queries)),
         )
@@ -183,7 +177,7 @@ class UnitJudgments:
     def _arrange(
         self, rows: tuple[np.ndarray, np.ndarray, np.ndarray], conventions: Conventions, order: Order
     ) -> RankedUnits:
-        """The units of each query, those of one score as served or in their best or worst order."""
+        """The units of each query, with ties as served or in their best or worst order."""
         import numpy as np
 
         from bakeoff.truth.units import RankedUnits
@@ -203,10 +197,9 @@ class UnitJudgments:
     def _arranged_chunks(
         self, query: np.ndarray, chunk: np.ndarray, score: np.ndarray, *, worst: bool
     ) -> np.ndarray:
-        """Best: one chunk of each relevant unit, then its other chunks, then as few other units as can be.
-
-        Worst: one chunk of each other unit, then their other chunks, then the relevant units one after another.
-        """
+        """Best: one chunk of each relevant unit, then its other chunks, then as few other units as possible.
+        Worst: one chunk of each other unit, then their other chunks, then the relevant units one after
+        another."""
         import numpy as np
 
         from bakeoff.truth.units import unit_items
@@ -227,7 +220,7 @@ class UnitJudgments:
         return np.lexsort((key, -size, -grade, group, -score, query))
 
     def _grades(self, query: np.ndarray, item: np.ndarray) -> np.ndarray:
-        """The grade of each item of a query, 0 where nobody judged it."""
+        """Grade of each item of a query; 0 if it was not judged."""
         import numpy as np
 
         judged = self.judged
@@ -251,7 +244,7 @@ def flatten_rankings(ranking: StepResult) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def perfect_chunks(judgments: pa.Table, chunks: pa.Table) -> pa.Table:
-    """A chunk for every judged span that is in the text, and one for every judged document that has text."""
+    """A chunk for every judged span found in the text, and one for every judged document with text."""
     import pyarrow.compute as pc
 
     from bakeoff.truth.alignment import lost_spans
@@ -276,7 +269,7 @@ def perfect_chunks(judgments: pa.Table, chunks: pa.Table) -> pa.Table:
 
 
 def lost_as_documents(judgments: pa.Table) -> pa.Table:
-    """Judgments of documents: a span that the text lost leaves its document relevant."""
+    """Judgments of documents; a document stays relevant if the text lost its span."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -290,7 +283,7 @@ def lost_as_documents(judgments: pa.Table) -> pa.Table:
 
 
 def with_spans(judgments: pa.Table) -> pa.Table:
-    """The judgments that say where the answer is; queries judged by whole documents only have none."""
+    """Judgments that locate the answer; queries judged by whole documents only have none."""
     import pyarrow.compute as pc
 
     return judgments.filter(pc.is_valid(judgments["start"]))

@@ -1,4 +1,4 @@
-"""losses: what the primary measure could still reach after each step of a system, query by query."""
+"""losses: the best reachable score of the primary measure after each step of a system, per query."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StageCandidates:
-    """What a step leaves to choose from: rankings, of which a closer look sees the first rows only."""
+    """The candidates a step leaves: rankings, of which a reranker sees only the first rows."""
 
     step: str
     legs: tuple[StepResult, ...]
@@ -38,7 +38,7 @@ def measure_losses(
     executor: QueryExecutor,
     primary: Measure,
 ) -> pa.Table:
-    """The best reachable score after chunking, searching exactly, indexing, fusing and ranking."""
+    """Best reachable score after chunking, exact search, indexing, fusing and ranking."""
     steps = stage_candidates(system, answers, executor, primary)
     ids = [query.id for query in scored.queries.queries]
     return losses_table(run, system.label, ids, best_reachable(scored, steps, primary))
@@ -51,10 +51,8 @@ def stage_candidates(
     primary: Measure,
     placed: StepResult | None = None,
 ) -> tuple[StageCandidates, ...]:
-    """The steps between the chunks and the served ranking; none where the primary measure has none.
-
-    `placed` is the ranking as if everything that was not placed in the corpus were right.
-    """
+    """The steps between the chunks and the served ranking; empty if the primary measure has none. `placed` is
+    the ranking as if every result outside the corpus were right."""
     if primary.needs is not RequiredInput.JUDGMENTS or primary.budget is not None:
         return ()
     if placed is not None:
@@ -79,8 +77,8 @@ def stage_candidates(
 def best_reachable(
     scored: ScoringInputs, steps: Sequence[StageCandidates], primary: Measure
 ) -> dict[str, np.ndarray]:
-    """The best score of each query after each step: first what the measure can give on this truth, then what a ranking
-    of the run's depth can reach of that, then the chunks where all are known, last what was served."""
+    """Best score of each query after each step: the measure's maximum on this truth, what a ranking of the
+    run's depth can reach, the chunks if all are known, and finally what was served."""
     import numpy as np
 
     if not steps:
@@ -111,12 +109,12 @@ def best_reachable(
 
 
 def _is_cut(measure: Measure, depth: int | None) -> bool:
-    """Whether a measure looks further down than rankings of a depth reach."""
+    """Whether a measure looks deeper than rankings of this depth."""
     return depth is not None and (measure.k is None or measure.k > depth)
 
 
 def _with_perfect_chunks(scored: ScoringInputs, primary: Measure) -> np.ndarray:
-    """The best score of each query if everything judged that the reader's text has were a chunk by itself."""
+    """Best score of each query if everything judged that is in the reader's text were a chunk by itself."""
     import numpy as np
 
     chunks = perfect_chunks(scored.truth.judgments, scored.chunking.chunks)
@@ -129,19 +127,19 @@ def _with_perfect_chunks(scored: ScoringInputs, primary: Measure) -> np.ndarray:
 
 
 def _without_index(answers: SystemAnswers, exact: StepResult) -> tuple[StepResult, ...]:
-    """The searches as they would be if no index missed anything."""
+    """The searches as if no index missed anything."""
     return tuple(leg if place else exact.first(answers.count) for place, leg in enumerate(answers.searches))
 
 
 def _seen(ranking: StepResult, depth: int) -> np.ndarray:
-    """1 for the rows a reranker looks at, 0 for those that stay behind them."""
+    """1 for rows a reranker sees, 0 for those behind them."""
     import numpy as np
 
     return np.concatenate([np.arange(len(hits.ids)) < depth for hits in ranking.hits]).astype(np.float64)
 
 
 def _together(legs: list[StepResult]) -> tuple[np.ndarray, np.ndarray]:
-    """Query and chunk of everything several searches found."""
+    """Query and chunk of everything the searches found."""
     import numpy as np
 
     parts = [flatten_rankings(leg) for leg in legs]
@@ -149,7 +147,7 @@ def _together(legs: list[StepResult]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def losses_table(run: str, system: str, ids: list[str], steps: dict[str, np.ndarray]) -> pa.Table:
-    """One row a step and query."""
+    """One row per step and query."""
     import numpy as np
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Whether a run can score a measure: `validate` reports what this module refuses, and `run` stops at it."""
+"""Whether a run can score a measure: `validate` reports these problems, and `run` stops at them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from bakeoff.types import Unit
 
 
 def unscorable_reason(plan: Plan, chunks: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Each measure that a run of this plan cannot score, with the reason; `chunks` is their number by chunker."""
+    """Yield each measure that a run of this plan can't score, with the reason; `chunks` is their number by
+    chunker."""
     for name in plan.measures:
         measure = parse(name)
         why = _labels(measure) or _answers(measure, plan) or _neighbours(measure, plan, chunks)
@@ -22,17 +23,17 @@ def unscorable_reason(plan: Plan, chunks: Mapping[str, int]) -> Iterator[tuple[s
 
 
 def searches_vectors(system: System) -> bool:
-    """Whether a system finds chunks by their vectors in a search of its own, which exact search can be held against."""
+    """Whether a system finds chunks by its own vector search, so that exact search is a valid reference."""
     return system.has_reference
 
 
 def needs_chunk_counts(measure: Measure) -> bool:
-    """Whether the number of chunks decides if a measure can be scored."""
+    """Whether scoring a measure requires a minimum number of chunks."""
     return measure.needs is RequiredInput.NEIGHBOURS
 
 
 def needs_whole_corpus(measure: Measure) -> bool:
-    """Whether the chunks that were not retrieved change a measure: it counts the relevant ones among all."""
+    """Whether a measure depends on chunks that were not retrieved, because it counts all relevant ones."""
     return measure.needs is RequiredInput.JUDGMENTS and measure.unit in (Unit.CHUNK, Unit.SECTION)
 
 
@@ -41,7 +42,8 @@ def _retrievers(measure: Measure, plan: Plan) -> str:
     if not names or not needs_whole_corpus(measure):
         return ""
     return (
-        f"{measure} counts all relevant {measure.unit}s of the corpus, and a retriever ({names[0]}) shows only those "
+        f"{measure} counts all relevant {measure.unit}s of the corpus, but a retriever ({names[0]}) shows "
+        "only those "
         "it returns. Choose a primary measure that counts documents or answers."
     )
 
@@ -49,11 +51,12 @@ def _retrievers(measure: Measure, plan: Plan) -> str:
 def _labels(measure: Measure) -> str:
     if measure.needs is not RequiredInput.LABELS:
         return ""
-    return f"{measure} needs {measure.needs}, which a run does not have. Leave it out."
+    return f"{measure} needs {measure.needs}, which a run does not have. Remove it."
 
 
 def _answers(measure: Measure, plan: Plan) -> str:
-    """One chunk may hold several answers, which would then share a rank: precision could pass 1."""
+    """Refuse answers if k counts chunks: one chunk may hold several answers, which would share a rank, and
+    precision could exceed 1."""
     if plan.conventions.k_counts != "chunks" or measure.unit is not Unit.ANSWER:
         return ""
     return (
@@ -63,7 +66,7 @@ def _answers(measure: Measure, plan: Plan) -> str:
 
 
 def _neighbours(measure: Measure, plan: Plan, chunks: Mapping[str, int]) -> str:
-    """Exact neighbours are at most as many as are retrieved, and as there are chunks."""
+    """Refuse more exact neighbours than are retrieved, or than there are chunks."""
     if measure.needs is not RequiredInput.NEIGHBOURS:
         return ""
     systems = [system for system in plan.systems if searches_vectors(system)]
@@ -72,13 +75,13 @@ def _neighbours(measure: Measure, plan: Plan, chunks: Mapping[str, int]) -> str:
         depth = system.depth or plan.settings.depth
         if depth < wanted:
             return (
-                f"{measure} needs the {wanted} nearest chunks, and {depth} are retrieved. "
+                f"{measure} needs the {wanted} nearest chunks, but only {depth} are retrieved. "
                 f"Set depth: {wanted} or more."
             )
         count = chunks.get(system.chunker.label)
         if count is not None and count < wanted:
             return (
-                f"{measure} needs the {wanted} nearest chunks, and {system.chunker.label} makes only {count:,}. "
-                "Leave it out, or measure a larger corpus."
+                f"{measure} needs the {wanted} nearest chunks, but {system.chunker.label} makes only "
+                f"{count:,}. Remove it, or measure a larger corpus."
             )
     return ""

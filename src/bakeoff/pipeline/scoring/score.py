@@ -1,4 +1,4 @@
-"""score: rankings and truth → one value a query and measure; what cannot be computed is null, never zero."""
+"""score: rankings and truth → one value per query and measure; what can't be computed is null, never zero."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from bakeoff.measures.spans import SpanArrays
 
 INCOMPLETE = " (incomplete)"
-"""Follows the truth source of a score whose query names files that were not read."""
+"""Appended to the truth source of a score if its query names files that were not read."""
 
 
 def score_system(run: str, system: str, scored: ScoringInputs, measures: tuple[str, ...]) -> pa.Table:
-    """The scores of one system; all values zero on the first measure is a failure, not a result (F01)."""
+    """Score one system; all zeros on the first measure is an error, not a result (F01)."""
     parsed = [parse(name) for name in measures]
     return score_table(run, system, scored, measure_values(scored, parsed), parsed)
 
 
 def measure_values(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
-    """One value a query of each measure; NaN where it is not computed."""
+    """One value per query for each measure; NaN if not computed."""
     columns: dict[Measure, np.ndarray] = {}
     for need in dict.fromkeys(measure.needs for measure in measures):
         columns |= _SCORERS[need](scored, [m for m in measures if m.needs is need])
@@ -50,7 +50,7 @@ def score_table(
 
 
 def judged_values(scored: ScoringInputs, measure: Measure) -> np.ndarray:
-    """One value a query of a measure against judgments; NaN where it is not computed."""
+    """One value of a measure per query, against judgments; NaN if not computed."""
     return _by_judgments(scored, [measure])[measure]
 
 
@@ -67,14 +67,14 @@ def _by_judgments(scored: ScoringInputs, measures: list[Measure]) -> dict[Measur
 
 
 def _unknown(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
-    """Measures that are not computed for any query."""
+    """NaN values for measures that are not computed for any query."""
     import numpy as np
 
     return {measure: np.full(len(scored.queries.queries), np.nan) for measure in measures}
 
 
 def _at_unit(scored: ScoringInputs, unit: Unit, measures: list[Measure]) -> dict[Measure, np.ndarray]:
-    """All measures of one unit, budget and source of truth in one pass over rankings and judgments."""
+    """Compute all measures of one unit, budget and truth source in one pass over rankings and judgments."""
     rows, plain = flatten_rankings(scored.ranking), measures
     if measures[0].budget is not None:
         kept = scored.affordable(measures[0])
@@ -116,7 +116,7 @@ def _by_sections(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure
     from bakeoff.measures.sections import section_scores
 
     names = {"SecAcc": "universal", "SecAcc_primary": "primary", "SecAcc_returned": "returned"}
-    # of the served chunks alone: there may be millions
+    # only of the served chunks: there may be millions
     _, chunk, _ = flatten_rankings(scored.ranking)
     sections = iter(scored.chunking.chunks["section"].take(chunk).to_pylist())
     by_query = [list(islice(sections, len(hit.ids))) for hit in scored.ranking.hits]
@@ -149,10 +149,8 @@ def _by_tokens(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, 
 
 
 def _by_top_scores(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
-    """FalseAlarm@t and AUROC, of the negative queries alone.
-
-    A negative query's part of AUROC is the share of answerable ones above it, so that the mean is the AUROC itself.
-    """
+    """FalseAlarm@t and AUROC, defined on negative queries only. A negative query's share of AUROC is the
+    fraction of answerable ones above it, so that the mean is the AUROC."""
     import numpy as np
 
     from bakeoff.measures.negatives import auroc
@@ -173,7 +171,7 @@ def _by_top_scores(scored: ScoringInputs, measures: list[Measure]) -> dict[Measu
 
 
 def _by_neighbours(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
-    """What an index found of what exact search finds; null for a system that does not search by vector."""
+    """Overlap of the index's results with exact search; null for a system that doesn't search by vector."""
     legs = scored.neighbours()
     if legs is None:
         return _unknown(scored, measures)
@@ -205,7 +203,7 @@ def _recalls(
 def _neighbours_judged(
     scored: ScoringInputs, legs: tuple[StepResult, StepResult], measures: list[Measure]
 ) -> dict[Measure, np.ndarray]:
-    """Measures by judgments where each of the 100 exact neighbours is relevant and nothing else is (S1-3, S1-5)."""
+    """Judgment-based measures with the 100 exact neighbours as the only relevant items (S1-3, S1-5)."""
     import numpy as np
 
     from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
@@ -225,7 +223,7 @@ def _neighbours_judged(
 
 
 def _tables(leg: StepResult, least: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ids and scores, one row a query and `least` columns or more, filled up with −1 and −∞."""
+    """Ids and scores, one row per query and at least `least` columns, padded with −1 and −∞."""
     import numpy as np
 
     width = max(least, *(len(hit.ids) for hit in leg.hits))
@@ -237,7 +235,7 @@ def _tables(leg: StepResult, least: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _from_labels(_scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
-    raise MeasureError(f"{measures[0]} needs {measures[0].needs}, which a run does not have. Leave it out.")
+    raise MeasureError(f"{measures[0]} needs {measures[0].needs}, which a run does not have. Remove it.")
 
 
 _SCORERS: dict[RequiredInput, Callable[[ScoringInputs, list[Measure]], dict[Measure, np.ndarray]]] = {
@@ -292,10 +290,8 @@ def _table(run: str, system: str, scored: ScoringInputs, columns: dict[Measure, 
 
 
 def _sources(scored: ScoringInputs, source: str) -> list[str]:
-    """The sources of each query's judgments, joined, with a mark where files of its truth were not read.
-
-    Of a measure by one source, that one.
-    """
+    """Truth sources of each query, joined, with a mark if files of its truth were not read; just `source` for
+    a measure by one source."""
     from bakeoff.truth.units import judgments_from
 
     table = judgments_from(scored.truth.judgments, source)

@@ -1,8 +1,6 @@
-"""marking: everything that is computed of a system's queries, of all at once or block by block elsewhere.
-
-No query's values depend on another query. A block is sent with its rankings, its judgments and the chunks these are
-about, so that its values are those of one pass over all queries.
-"""
+"""Computes everything about a system's queries, all at once or in blocks on workers. No query's values depend
+on another query. A block carries its rankings, its judgments and the chunks they refer to, so its values
+equal those of one pass over all queries."""
 
 from __future__ import annotations
 
@@ -27,15 +25,15 @@ if TYPE_CHECKING:
 
 BLOCK_QUERIES = 1000
 WORTH_ROWS = 2_000_000
-"""Served rows of all systems, about ten seconds of one core; fewer are scored in this process."""
+"""Served rows of all systems that take about ten seconds on one core; fewer are scored in this process."""
 SENT = (RequiredInput.JUDGMENTS, RequiredInput.SPANS, RequiredInput.SECTIONS)
-"""What takes time to compute; the rest is computed here."""
+"""What is expensive to compute; the rest is computed here."""
 PLACES = ("doc", "start", "end", "section")
 
 
 @dataclass(frozen=True, slots=True)
 class QueryScores:
-    """A value a query of each measure, the best reachable after each step, and the ties of each unit."""
+    """One value per query for each measure, the best reachable after each step, and the ties of each unit."""
 
     columns: dict[Measure, np.ndarray]
     reachable: dict[str, np.ndarray]
@@ -44,18 +42,18 @@ class QueryScores:
 
 @dataclass(frozen=True, slots=True)
 class ScoreTask:
-    """What to compute; `ties` where any two results were scored equally."""
+    """What to compute; `ties` if any two results have equal scores."""
 
     measures: tuple[Measure, ...]
     primary: Measure
     ties: bool
 
     def __call__(self, block: QueryBlock) -> QueryScores:
-        """The marks of a block."""
+        """Score a block."""
         return self.of(*block.open_inputs())
 
     def of(self, scored: ScoringInputs, steps: Sequence[StageCandidates]) -> QueryScores:
-        """The marks of queries."""
+        """Score queries."""
         measures = list(self.measures)
         return QueryScores(
             measure_values(scored, measures),
@@ -69,28 +67,28 @@ def score_queries(
     measures: list[Measure],
     steps: Sequence[StageCandidates],
     workers: WorkerPool | None = None,
-    told: Callable[[int], None] = lambda _count: None,
+    on_progress: Callable[[int], None] = lambda _count: None,
 ) -> QueryScores:
-    """The marks of all queries; by workers where there are some. `told` hears how many queries are done."""
+    """Score all queries, on workers if there are any. `on_progress` is called with the number of finished queries."""
     ties = any_equal(scored)
     if workers is None:
         return ScoreTask(tuple(measures), measures[0], ties).of(scored, steps)
     for measure in measures:
         if measure.budget is not None:
-            scored.affordable(measure)  # refuses for all queries at once
+            scored.affordable(measure)  # raises for all queries at once
     sent = tuple(measure for measure in measures if measure.needs in SENT)
     here = measure_values(scored, [measure for measure in measures if measure not in sent])
     count = len(scored.queries.queries)
 
     def done(number: int) -> None:
-        told(min(BLOCK_QUERIES, count - number * BLOCK_QUERIES))
+        on_progress(min(BLOCK_QUERIES, count - number * BLOCK_QUERIES))
 
     parts = workers(ScoreTask(sent, measures[0], ties), _blocks(scored, steps, sent), "score", done)
     return _join_blocks(parts, here)
 
 
 def _join_blocks(parts: list[QueryScores], here: dict[Measure, np.ndarray]) -> QueryScores:
-    """Blocks one after the other."""
+    """Concatenate blocks."""
     import numpy as np
 
     first = parts[0]
@@ -103,14 +101,14 @@ def _join_blocks(parts: list[QueryScores], here: dict[Measure, np.ndarray]) -> Q
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """A ranking as arrays: rows a query, and row numbers and scores of all queries."""
+    """A ranking as arrays: rows per query, and the row numbers and scores of all queries."""
 
     counts: np.ndarray
     ids: np.ndarray
     scores: np.ndarray
 
     def leg(self, where: np.ndarray) -> StepResult:
-        """The ranking again, with the places of its rows among the chunks `where`."""
+        """Restore the ranking, with row positions among the chunks `where`."""
         import numpy as np
 
         ids, ends = np.searchsorted(where, self.ids), np.cumsum(self.counts)[:-1]
@@ -120,10 +118,8 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class QueryBlock:
-    """Some queries with all that their marks depend on; `rankings[0]` is what was served.
-
-    `chunks` are the row numbers of the chunks in `rest`, the only ones these queries have to do with.
-    """
+    """Some queries with everything their scores depend on; `rankings[0]` is what was served. `chunks` are the
+    row numbers of the chunks in `rest`, the only ones these queries involve."""
 
     rest: ScoringInputs
     rankings: tuple[_Rows, ...]
@@ -132,7 +128,7 @@ class QueryBlock:
     tokens: np.ndarray
 
     def open_inputs(self) -> tuple[ScoringInputs, tuple[StageCandidates, ...]]:
-        """What the queries are scored with, and what each step left to choose from."""
+        """Scoring inputs of the queries, and the candidates of each step."""
         legs = [rows.leg(self.chunks) for rows in self.rankings]
         steps = (
             StageCandidates(step, tuple(legs[i] for i in which), seen) for step, which, seen in self.reaches
@@ -143,7 +139,7 @@ class QueryBlock:
 def _blocks(
     scored: ScoringInputs, steps: Sequence[StageCandidates], measures: tuple[Measure, ...]
 ) -> Iterator[QueryBlock]:
-    """The queries in blocks of a thousand."""
+    """Yield the queries in blocks of a thousand."""
     import numpy as np
 
     legs = list(
@@ -169,7 +165,7 @@ def _blocks(
 
 
 def _held_judgments(scored: ScoringInputs) -> pa.Table:
-    """The judgments that hold under this chunking; that there are some is checked for all queries at once."""
+    """Judgments valid under this chunking; that there are any is checked for all queries at once."""
     import pyarrow.compute as pc
 
     from bakeoff.truth.units import judged_spans
@@ -190,7 +186,7 @@ def _rows(leg: StepResult, begin: int, end: int) -> _Rows:
 
 
 def _about(doc: np.ndarray, judged: np.ndarray, served: list[np.ndarray]) -> np.ndarray:
-    """The row numbers of the chunks that were served, and of all in judged documents, ascending."""
+    """Row numbers of the served chunks and of all chunks in judged documents, ascending."""
     import numpy as np
 
     wanted = np.zeros(len(doc), bool)
@@ -204,7 +200,7 @@ def _about(doc: np.ndarray, judged: np.ndarray, served: list[np.ndarray]) -> np.
 def _rest(
     scored: ScoringInputs, begin: int, end: int, judgments: pa.Table, chunks: pa.Table, where: np.ndarray
 ) -> ScoringInputs:
-    """All but the rankings; the queries are counted from the block's first."""
+    """Everything but the rankings; queries are numbered from the block's first."""
     import pyarrow.compute as pc
 
     queries = scored.queries
@@ -233,8 +229,8 @@ def _rest(
 
 
 def _no_tokens() -> np.ndarray:
-    raise AssertionError("a block brings its own tokens")
+    raise AssertionError("a block carries its own tokens")
 
 
 def _no_neighbours() -> None:
-    """What needs them is computed here."""
+    """Blocks have no neighbours: measures that need them are computed here."""

@@ -1,4 +1,4 @@
-"""ties: which scores depend on the order of results that a system scored equally (F17)."""
+"""ties: scores that depend on the order of equally scored results (F17)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ TieRow = tuple[str, str, float, float, float | None]
 
 
 def tie_ranges(run: str, system: str, scored: ScoringInputs, measures: tuple[str, ...]) -> pa.Table:
-    """The range and the expected value over all orders of equal scores, where they differ from one order's."""
+    """Range and expected value over all orders of equal scores, for values that depend on the order."""
     found = tied_rows(scored, [parse(name) for name in measures]) if any_equal(scored) else {}
     return ties_table(run, system, found)
 
 
 def tied_rows(scored: ScoringInputs, measures: list[Measure]) -> dict[Unit, list[TieRow]]:
-    """The rows of each unit, query by query."""
+    """Return the rows of each unit, by query."""
     judged = [measure for measure in measures if measure.needs is RequiredInput.JUDGMENTS]
     known = [one for one in judged if scored.chunking.whole or not needs_whole_corpus(one)]
-    parsed = [measure for measure in known if measure.budget is None]  # another order has another cut
+    parsed = [measure for measure in known if measure.budget is None]  # another order cuts at another place
     found: dict[Unit, list[TieRow]] = {}
     groups: dict[tuple[Unit, str], list[Measure]] = {}
     for measure in parsed:
@@ -41,20 +41,20 @@ def tied_rows(scored: ScoringInputs, measures: list[Measure]) -> dict[Unit, list
 
 
 def ties_table(run: str, system: str, found: dict[Unit, list[TieRow]]) -> pa.Table:
-    """The rows as a table, unit by unit."""
+    """Return the rows as a table, by unit."""
     rows = [(run, system, *row) for unit in found for row in found[unit]]
     columns = list(zip(*rows, strict=True)) or [()] * len(TIES.columns)
     return TIES.table({name: list(column) for (name, _), column in zip(TIES.columns, columns, strict=True)})
 
 
 def any_equal(scored: ScoringInputs) -> bool:
-    """Whether a system scored any two results of a query equally."""
+    """Whether a system gave any two results of a query the same score."""
     query, _, score = _rows(scored)
     return bool(((query[1:] == query[:-1]) & (score[1:] == score[:-1])).any())
 
 
 def _rows(scored: ScoringInputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The served rows with scores of the precision that the conventions name."""
+    """The served rows, with scores rounded as the conventions say."""
     import numpy as np
 
     query, chunk, score = flatten_rankings(scored.ranking)
@@ -88,14 +88,14 @@ def _at_unit(scored: ScoringInputs, unit: Unit, measures: list[Measure]) -> list
 def _range(
     scored: ScoringInputs, judging: UnitJudgments, measures: list[Measure], by_chunks: list[bool]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Lowest, highest and expected value, one row a query; NaN where tied results do not change the value."""
+    """Lowest, highest and expected value per query; NaN if ties do not change the value."""
     import numpy as np
 
     found = judging.scores(*flatten_rankings(scored.ranking), measures)
     layers = [found.tied_low, found.tied_high, found.tied_expected]
     low, high, mean = (np.full(found.values.shape, np.nan) if one is None else one.copy() for one in layers)
     if any(by_chunks):
-        # no closed form is known for ranks that count chunks: the two ends are computed, the mean is not
+        # no closed form is known if ranks count chunks: compute the extremes, not the mean
         rows = _by_group(scored)
         worst, best = (judging.scores(*rows, measures, order=order).values for order in ("worst", "best"))
         differ = (best - worst > 1e-12) & np.array(by_chunks)
@@ -104,7 +104,7 @@ def _range(
 
 
 def _by_group(scored: ScoringInputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rows in the order that is scored, those that are tied with one number in the place of their score."""
+    """The rows in scored order; tied rows get a common group number as their score."""
     import numpy as np
 
     query, chunk, score = _rows(scored)

@@ -1,1 +1,1 @@
-"""Validation: what is wrong with an experiment and its truth, and what they can show, before any model is loaded."""
+"""Validation: what is wrong with an experiment and its truth, and what it can detect, before any model is loaded."""

@@ -1,4 +1,4 @@
-"""What a run refuses or says of its queries and measures, whether or not somebody validated first (F08, F10)."""
+"""Problems of queries and measures that stop a run or are noted in it, even if nobody ran `validate` (F08, F10)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,8 @@ ALLOWABLE = ("leak", "duplicate", "split-overlap")
 def blocking_findings(
     queries: QuerySet, corpus: ReadCorpus, allowed: Sequence[str]
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Notes that go with the numbers, and the queries that occur in a document.
-
-    Queries that are there twice, or that were copied from a document, stop a run unless allowed.
-    """
+    """Return notes for the record, and the queries that occur in a document. Repeated queries and queries
+    copied from a document stop a run unless allowed."""
     embedded = blank_leaked_sentences(corpus, queries)
     leaked = find_leaks(embedded, queries)
     found = apply_allow_list([*check_repeated(queries), *check_leaks(leaked, embedded, queries)], allowed)
@@ -35,7 +33,7 @@ def blocking_findings(
 
 
 def refuse_errors(findings: Iterable[Finding]) -> list[str]:
-    """One note for each kind of warning; errors stop a run."""
+    """Return one note per kind of warning; raise if there are errors."""
     found = list(findings)
     wrong = [one for one in found if one.level == "error"]
     if wrong:
@@ -46,22 +44,23 @@ def refuse_errors(findings: Iterable[Finding]) -> list[str]:
 
 
 def apply_allow_list(findings: Iterable[Finding], allowed: Sequence[str]) -> list[Finding]:
-    """The findings, with those that the experiment allows as warnings."""
+    """Downgrade the findings that the experiment allows to warnings."""
     return [replace(one, level="warning") if _is_allowed(one, allowed) else one for one in findings]
 
 
 def chunk_unit_conflict(primary: Measure, chunkers: Sequence[str]) -> str:
-    """Why a measure cannot decide between chunkers; nothing where it can, or where there is one chunker."""
+    """Why a measure can't compare chunkers; '' if it can, or if there is only one."""
     if len(chunkers) < 2 or not counts_chunks(primary):
         return ""
     return (
-        f"{primary} counts chunks, and those of {name_some(chunkers)} differ, so it cannot compare these chunkers. "
+        f"{primary} counts chunks, which differ between {name_some(chunkers)}, so it can't compare these "
+        "chunkers. "
         "Use one chunker, or a primary measure that counts documents or answers."
     )
 
 
 def counts_chunks(measure: Measure) -> bool:
-    """Whether a measure of quality depends on how documents are cut."""
+    """Whether a quality measure depends on how documents are chunked."""
     needs = measure.definition.needs
     return needs is RequiredInput.SECTIONS or (
         needs is RequiredInput.JUDGMENTS and measure.unit is Unit.CHUNK
@@ -75,15 +74,15 @@ def _is_allowed(finding: Finding, allowed: Sequence[str]) -> bool:
 def _refusal(wrong: list[Finding]) -> list[str]:
     lines = [f"{one.where}: {one.message}" for one in wrong[:SHOWN]]
     if len(wrong) > SHOWN:
-        lines.append(f"and {len(wrong) - SHOWN:,} more: bakeoff validate shows them all.")
+        lines.append(f"and {len(wrong) - SHOWN:,} more; `bakeoff validate` lists them all.")
     kinds = ", ".join(dict.fromkeys(one.code for one in wrong if one.code in ALLOWABLE))
     if kinds:
-        lines.append(f"To measure with them anyway: allow: [{kinds}] in the experiment.")
+        lines.append(f"To run anyway, add allow: [{kinds}] to the experiment.")
     return lines
 
 
 def _note(found: list[Finding]) -> str:
-    """One sentence on all findings of a kind."""
+    """One sentence for all findings of a kind."""
     first = f"{found[0].where}: {found[0].message}"
     names = [one.where.rpartition("query ")[2] for one in found]
     return (

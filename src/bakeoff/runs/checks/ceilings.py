@@ -1,4 +1,4 @@
-"""The best mean that any system could reach, and whether the targets lie below it (F05, C-26)."""
+"""The best mean any system could reach, and whether the targets lie below it (F05, C-26)."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from bakeoff.truth.rules import section_titles
 from bakeoff.types import Unit
 
 IMPOSSIBLE = (RequiredInput.LABELS,)
-"""What a run does not have before people have reviewed it."""
+"""Inputs that a run lacks until people have reviewed it."""
 
 
 class Ceilings:
-    """The best value of each query on a measure, by chunker."""
+    """Best value of each query on a measure, by chunker."""
 
     def __init__(self, material: ValidationContext) -> None:
         self._material = material
         self._known: dict[Measure, dict[str, np.ndarray]] = {}
 
     def values(self, measure: Measure) -> dict[str, np.ndarray]:
-        """NaN where a query has no value; no chunker at all where the best value cannot be known beforehand."""
+        """NaN for queries without a value; empty if the best value can't be known beforehand."""
         if measure not in self._known:
             self._known[measure] = self._values(measure)
         return self._known[measure]
 
     def scorable(self, measure: Measure) -> int:
-        """How many queries a measure has a value for, under the chunker that has most."""
+        """Number of queries with a value on a measure, under the chunker with most."""
         if found := self.values(measure):
             return max(_count(values) for values in found.values())
         if measure.needs is RequiredInput.JUDGMENTS:
@@ -46,7 +46,7 @@ class Ceilings:
         return 0 if measure.needs in IMPOSSIBLE else int(self._has_value(measure.needs).sum())
 
     def rows(self, measure: Measure) -> list[Ceiling]:
-        """The best means, one a chunker where they differ; None where it is not known."""
+        """Best means, one per chunker if they differ; None if unknown."""
         rows = [
             Ceiling(str(measure), label, mean_of_known(values), _count(values))
             for label, values in self.values(measure).items()
@@ -68,7 +68,7 @@ class Ceilings:
         return {"": np.where(self._has_value(needs), best, np.nan)}
 
     def _reachable(self, measure: Measure, query: np.ndarray, item: np.ndarray) -> np.ndarray | None:
-        """Which judged documents a query's filter leaves; None where all are, or the unit is another one."""
+        """Mask of judged documents that pass a query's filter; None if all do, or at other units."""
         left = self._material.filtered if measure.unit in (None, Unit.DOCUMENT) else {}
         if not left:
             return None
@@ -96,7 +96,7 @@ class Ceilings:
         return found
 
     def _has_value(self, needs: RequiredInput) -> np.ndarray:
-        """Which queries have what a measure needs: vectors, no right answer, or spans."""
+        """Mask of queries with what a measure needs: vectors, no right answer, or spans."""
         queries = self._material.queries.queries
         if needs is RequiredInput.NEIGHBOURS:
             return np.full(len(queries), any(map(searches_vectors, self._material.plan.systems)))
@@ -109,7 +109,7 @@ class Ceilings:
         return np.isin(np.arange(len(queries)), spans)
 
     def _by_sections(self, measure: Measure) -> dict[str, np.ndarray]:
-        """Chunks of the target sections: at most this many can be among the first k."""
+        """Number of chunks in the target sections, which bounds how many can be in the top k."""
         return {
             label: self._section_values(measure, made.chunks["section"].to_pylist())
             for label, made in self._material.chunkings.items()
@@ -129,14 +129,14 @@ class Ceilings:
 
 
 def refused_measures(material: ValidationContext, ceilings: Ceilings) -> dict[str, Finding]:
-    """The measures that stop a run, by name: those it cannot score, and a primary one that could decide nothing."""
+    """Measures that stop a run, by name: those it can't score, and a primary one that can't decide anything."""
     plan = material.plan
     reasons = dict(_unknown_sources(material)) | dict(unscorable_reason(plan, material.chunk_counts))
     labels = [part.label for part in chunkers(plan)]
     primary = parse(plan.primary)
     if why := chunk_unit_conflict(primary, labels):
         reasons.setdefault(plan.primary, why)
-    # a chunker that failed is named by itself: without its chunks nothing is known of the truth
+    # a failed chunker is reported separately: without its chunks the truth is unknown
     if len(material.chunkings) in (0, len(labels)) and _has_no_value(primary, ceilings):
         reasons.setdefault(plan.primary, _no_value(primary))
     places = {name: _place(material, at) for at, name in enumerate(plan.measures)}
@@ -144,12 +144,12 @@ def refused_measures(material: ValidationContext, ceilings: Ceilings) -> dict[st
 
 
 def _unknown_sources(material: ValidationContext) -> Iterator[tuple[str, str]]:
-    """Each measure by a source of truth that no judgment has, with those that there are, or that uses no judgments."""
+    """Measures by a truth source that no judgment has (listing those that exist), or that use no judgments."""
     known = sorted(material.truth.judgments["source"].unique().to_pylist())
     for name in material.plan.measures:
         measure = parse(name)
         if measure.source and measure.needs not in (RequiredInput.JUDGMENTS, RequiredInput.SPANS):
-            yield name, f"{measure.name} uses {measure.needs}, which have no source. Leave out source=."
+            yield name, f"{measure.name} uses {measure.needs}, which have no source. Remove source=."
         elif measure.source and measure.source not in known:
             yield (
                 name,
@@ -158,7 +158,7 @@ def _unknown_sources(material: ValidationContext) -> Iterator[tuple[str, str]]:
 
 
 def check_measures(material: ValidationContext, ceilings: Ceilings) -> Iterator[Finding]:
-    """Measures that stop a run, have no value on this truth, or look further down than is retrieved."""
+    """Measures that stop a run, have no value on this truth, or look deeper than the retrieval depth."""
     depth = material.plan.settings.depth
     refused = refused_measures(material, ceilings)
     yield from refused.values()
@@ -182,24 +182,24 @@ def _has_no_value(measure: Measure, ceilings: Ceilings) -> bool:
 
 
 def _no_value(measure: Measure) -> str:
-    return f"{measure} has no value for any query: {_lacking(measure)}. Leave it out, or write such truth."
+    return f"{measure} has no value for any query: {_lacking(measure)}. Remove it, or add such truth."
 
 
 def _lacking(measure: Measure) -> str:
     needs = measure.needs
     if needs is RequiredInput.SECTIONS:
-        return "no truth names sections"
+        return "no query's truth names sections"
     if needs is RequiredInput.TOP_SCORES:
         return "no query is negative"
     if needs is RequiredInput.NEIGHBOURS:
         return "no system searches by vector"
     if needs is RequiredInput.SPANS or measure.unit is Unit.ANSWER:
-        return "no truth says where in a document the answer is"
+        return "no query's truth locates the answer in a document"
     return f"no {measure.unit} is relevant to any"
 
 
 def _of_neighbours(measure: Measure) -> float | None:
-    """The best value where each of the 100 exact neighbours of a query is relevant."""
+    """Best value if each of a query's 100 exact neighbours is relevant."""
     if measure.definition.needs is not RequiredInput.JUDGMENTS:
         return fixed_ceiling(measure)
     one = np.ones(TRUE_NEIGHBOURS, np.int64)
@@ -208,7 +208,7 @@ def _of_neighbours(measure: Measure) -> float | None:
 
 
 def mean_of_known(values: np.ndarray) -> float | None:
-    """The mean of what is known; None where nothing is."""
+    """Mean of the known values; None if there are none."""
     there = values[~np.isnan(values)]
     return float(there.mean()) if len(there) else None
 

@@ -1,4 +1,4 @@
-"""validate: one walk over everything that can be checked before a model is loaded."""
+"""validate: runs every check that needs no model."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from bakeoff.types import ModelInfo
 def validate(
     what: str | Path, *, home: Path | None = None, pilot: Path | None = None, emit: Emit = no_listener
 ) -> ValidationReport:
-    """Everything that is wrong with an experiment, and what it can show; `pilot` is the folder of an earlier run."""
+    """Check an experiment and estimate what it can detect; `pilot` is the folder of an earlier run."""
     with no_network():
         return _validate_plan(Path(what), home, pilot, emit)
 
@@ -82,7 +82,7 @@ def _validate_plan(what: Path, home: Path | None, pilot: Path | None, emit: Emit
 
 
 def first_chunks(what: Path, home: Path | None = None) -> list[str]:
-    """The texts that the first chunker of an experiment gives to a model."""
+    """Texts that the first chunker of an experiment passes to a model."""
     plan = experiment.load(what)
     context = StageContext(Cache((home or default_home()) / "cache"))
     corpus, part = read_corpus(plan, context), chunkers(plan)[0]
@@ -93,7 +93,7 @@ def first_chunks(what: Path, home: Path | None = None) -> list[str]:
 def _read(
     plan: Plan, context: StageContext, findings: list[Finding]
 ) -> tuple[QuerySet | None, ReadCorpus | None]:
-    """Queries and documents; what cannot be read is a finding, and the other is read all the same."""
+    """Read queries and documents; if one is unreadable, that is a finding and the other is still read."""
     queries, corpus = None, None
     try:
         queries = read_queries(plan.queries)
@@ -114,7 +114,7 @@ def _material(
     path: Path,
     findings: list[Finding],
 ) -> ValidationContext:
-    """Chunk where something speaks of chunks, and execute every rule."""
+    """Chunk if a rule or measure refers to chunks, and execute every rule."""
     chunkings = _chunkings(plan, corpus, context, findings) if needs_chunks(plan, queries) else {}
     tables = {made.fingerprint: made.chunks for made in chunkings.values()}
     truth = plan_truth(plan, queries, corpus, tables)
@@ -156,7 +156,7 @@ def _judge(material: ValidationContext, findings: list[Finding], pilot: Path | N
 
 
 def _clusters(material: ValidationContext) -> tuple[str, ...]:
-    """The clusters of the queries that have a truth."""
+    """Clusters of the queries that have truth."""
     import pyarrow.compute as pc
 
     judgments = material.truth.judgments
@@ -197,7 +197,7 @@ _LISTS = ("chunkers", "embedders", "encoders", "stores", "rerankers", "retriever
 
 
 def check_weights(plan: Plan) -> Iterator[Finding]:
-    """Embedders, rerankers and retrievers that could not start; a model says what it is without being loaded."""
+    """Embedders, rerankers and retrievers that couldn't start; models are described without being loaded."""
     parts = (
         part for system in plan.systems for part in (system.retriever, system.embedder, *system.parts[5:])
     )
@@ -210,12 +210,12 @@ def check_weights(plan: Plan) -> Iterator[Finding]:
         except UserError as exc:
             yield Finding("error", "weights", part.label, str(exc))
         except BakeoffError as exc:
-            text = f"it cannot start: {exc} Its systems will fail unless that changes."
+            text = f"it can't start: {exc} Its systems will fail."
             yield Finding("warning", "unreachable", part.label, text)
 
 
 def load_faults(path: Path, error: UserError) -> Iterator[Finding]:
-    """Why an experiment cannot be read; of missing packages all are named at once."""
+    """Why an experiment can't be read; lists all missing packages at once."""
     missing = list(_missing(path)) if isinstance(error, MissingExtraError) else []
     if missing:
         yield from missing
@@ -224,10 +224,8 @@ def load_faults(path: Path, error: UserError) -> Iterator[Finding]:
 
 
 def _ask(part: PluginSpec) -> None:
-    """Start a model that is on this machine; a model behind a server is made, but its server is not asked.
-
-    The user's own code is not run, only whether it may be.
-    """
+    """Start a local model; a remote model is created but not contacted. The user's own code is not run; only
+    its permission is checked."""
     if code := getattr(part.params, "call", "") or getattr(part.params, "object", ""):
         require_code(code.partition(":")[0])
         return
@@ -259,7 +257,7 @@ _LOOKUPS = ("getaddrinfo", "gethostbyname", "gethostbyname_ex")
 
 @contextlib.contextmanager
 def no_network() -> Iterator[None]:
-    """Refuse connections and look-ups of names; sockets between local processes work."""
+    """Block connections and name look-ups; sockets between local processes still work."""
     with contextlib.ExitStack() as stack:
         for name in _METHODS:
             _replace(stack, socket.socket, name, _local_only(name))
@@ -269,7 +267,7 @@ def no_network() -> Iterator[None]:
 
 
 def _replace(stack: contextlib.ExitStack, owner: object, name: str, value: Callable[..., object]) -> None:
-    """Another attribute until the stack ends."""
+    """Replace an attribute until the stack closes."""
     if name in vars(owner):
         stack.callback(setattr, owner, name, vars(owner)[name])
     else:
@@ -289,11 +287,11 @@ def _local_only(name: str) -> Callable[..., object]:
 
 
 def _refuse(*_args: object, **_kwargs: object) -> object:
-    raise SettingError("this command sends nothing, and a plug-in wanted to open a connection.")
+    raise SettingError("a plug-in tried to open a connection, but this command runs offline.")
 
 
 def validate_queries(path: Path, read: Callable[[Path], QuerySet] = read_queries) -> ValidationReport:
-    """What is wrong with a query file that can be known without documents; `read` reads its format."""
+    """Check a query file on its own, without documents; `read` reads its format."""
     try:
         queries = read(path)
     except (DataError, QueryFileError) as exc:

@@ -1,4 +1,4 @@
-"""What validation looks at: the plan, the queries, the corpus, its chunks where needed, and the resolved truth."""
+"""What validation examines: the plan, the queries, the corpus, its chunks if needed, and the resolved truth."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ValidationContext:
-    """An experiment with everything that can be known of it without a model."""
+    """An experiment with everything that is known without a model."""
 
     plan: Plan
     queries: QuerySet
@@ -55,12 +55,12 @@ class ValidationContext:
 
     @property
     def conventions(self) -> Conventions:
-        """How numbers will be made."""
+        """The measuring conventions."""
         return self.plan.conventions
 
     @property
     def chunk_counts(self) -> dict[str, int]:
-        """How many chunks each chunker makes, where the corpus was cut."""
+        """Number of chunks per chunker, if the corpus was chunked."""
         return {label: made.chunks.num_rows for label, made in self.chunkings.items()}
 
     def where(self, path: Keys) -> str:
@@ -69,23 +69,24 @@ class ValidationContext:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """The chunker of each chunking by fingerprint; '' for judgments bound to none."""
+        """Chunker label by chunking fingerprint; '' for judgments bound to none."""
         return {"": "", **{made.fingerprint: label for label, made in self.chunkings.items()}}
 
     @cached_property
     def filtered(self) -> dict[int, np.ndarray]:
-        """Which documents the filter of each query that has one leaves."""
+        """Mask of the documents that pass each query's filter."""
         return left_documents(self.queries, self.corpus)
 
     @cached_property
     def bound(self) -> bool:
-        """Whether any judgment holds for the chunks of one chunking only."""
+        """Whether any judgment applies to one chunking only."""
         from bakeoff.truth.units import bound_chunkings
 
         return bool(bound_chunkings(self.truth.judgments))
 
     def unit_judgments(self, unit: Unit, source: str = "") -> dict[str, Judged]:
-        """The judgments of a unit by chunker, of one source or of all; one entry '' where any chunker has the same."""
+        """Judgments of a unit by chunker, of one source or all; a single entry '' if they are the same for
+        any chunker."""
         if (unit, source) not in self._judged:
             self._judged[unit, source] = self._derive_units(unit, source)
         return self._judged[unit, source]
@@ -105,7 +106,7 @@ class ValidationContext:
             }
         found = {}
         for label, made in self.chunkings.items():
-            # where no rule holds for a chunker's chunks there is nothing to derive, and the truth checks say so
+            # if no rule applies to a chunker's chunks, the truth checks report it
             with contextlib.suppress(TruthError):
                 found[label] = derive_units(
                     table, made.chunks, made.fingerprint, unit, conventions=self.conventions
@@ -113,7 +114,7 @@ class ValidationContext:
         return found
 
     def relevant(self, unit: Unit, rel: int | None = None) -> dict[str, np.ndarray]:
-        """How many items of a unit are relevant to each query, by chunker; from grade `rel`, or the conventions'."""
+        """Number of relevant items per query, by chunker; relevant means grade `rel` or the conventions'."""
         import numpy as np
 
         count, lowest = len(self.queries.queries), self.conventions.rel if rel is None else rel
@@ -124,12 +125,12 @@ class ValidationContext:
 
 
 def named_preset(plan: Plan) -> Preset | None:
-    """The preset a plan names; one that nobody knows is an error."""
+    """The preset a plan names; an unknown one is an error."""
     return preset(plan.settings.preset) if plan.settings.preset else None
 
 
 def plan_truth(plan: Plan, queries: QuerySet, corpus: ReadCorpus, chunks: Mapping[str, pa.Table]) -> Truth:
-    """The truth that a plan is scored with, people's judgments included where it names a set of them."""
+    """The truth a plan is scored with, including people's judgments if it names a set of them."""
     corpus = with_quoted_passages(corpus, queries)
     skipped, allowed = corpus.skipped, plan.settings.allow
     truth = resolve(queries, corpus.documents, chunks, unread=skipped, allowed=allowed)
@@ -145,17 +146,15 @@ def experiment_text(plan: Plan, name: str) -> YamlDocument:
 
 
 def chunkers(plan: Plan) -> list[PluginSpec]:
-    """The chunkers of a plan, each once; where readers are compared, on the text of the first.
-
-    A retriever's chunks are its own.
-    """
+    """The chunkers of a plan, each once; if readers are compared, on the first reader's text. Retrievers have
+    their own chunks and are left out."""
     cut = (system.chunker for system in plan.systems if system.retriever is None)
     found = {part.label: part for part in cut}.values()
     return [part for part in found if part.reading in (None, plan.readings[0])]
 
 
 def needs_chunks(plan: Plan, queries: QuerySet) -> bool:
-    """Whether a rule or a measure speaks of chunks, so that the corpus must be cut to check it."""
+    """Whether a rule or measure refers to chunks, so that the corpus must be chunked to check it."""
     rules = (rule for rule in queries.rules if rule is not None)
     over = any(
         "chunks" in (getattr(leaf, "over", ""), getattr(leaf, "written", ""))

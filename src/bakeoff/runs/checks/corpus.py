@@ -1,4 +1,4 @@
-"""Checks of the documents: what was left out, and queries whose text occurs in them."""
+"""Checks the documents: files skipped, encodings, and queries whose text occurs in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bakeoff.truth.rules import CharacterRange, Rule, SpansRule, leaves
 
 
 def corpus_facts(corpus: ReadCorpus, chunks: dict[str, int]) -> CorpusFacts:
-    """What was read, in numbers."""
+    """Summarise what was read."""
     import pyarrow.compute as pc
 
     characters = int(pc.sum(pc.utf8_length(corpus.documents["text"])).as_py() or 0)
@@ -32,7 +32,7 @@ def corpus_facts(corpus: ReadCorpus, chunks: dict[str, int]) -> CorpusFacts:
 
 
 def check_corpus(corpus: ReadCorpus, queries: QuerySet) -> Iterator[Finding]:
-    """Files left out, and leaks."""
+    """Files skipped, and leaks."""
     found = summarise_skipped(corpus.skipped)
     if found:
         level: Level = "warning" if found[0].has_text else "note"
@@ -51,29 +51,30 @@ def _check_encodings(corpus: ReadCorpus, queries: QuerySet) -> Iterator[Finding]
     for row, rule in enumerate(queries.rules):
         for name in sorted(_counted_by_characters(rule) & marked):
             said = f"{name} starts with a byte order mark, which is not a character of its text."
-            fix = "Character offsets of a tool that counts the mark are one too high."
+            fix = "Offsets from a tool that counts the mark are one too high."
             yield Finding("warning", "byte-order-mark", queries.where(row), f"{said} {fix}")
 
 
 def _counted_by_characters(rule: Rule | None) -> set[str]:
-    """The documents that a rule points into by character offsets."""
+    """Documents that a rule refers to by character offsets."""
     spans = [leaf for _, leaf in leaves(rule) if isinstance(leaf, SpansRule)] if rule is not None else []
     return {place.document for leaf in spans for place in leaf.places if isinstance(place, CharacterRange)}
 
 
 def find_leaks(corpus: ReadCorpus, queries: QuerySet) -> list[Leak]:
-    """Every query of which the whole text or a run of words occurs in a document."""
+    """Every query whose whole text, or a run of words, occurs in a document."""
     return leaks([query.text for query in queries.queries], corpus.documents["text"])
 
 
 def copied_queries(found: Sequence[Leak], queries: QuerySet) -> tuple[str, ...]:
-    """The queries of people whose whole text occurs in a document."""
+    """Human-written queries whose whole text occurs in a document."""
     asked = (queries.queries[leak.query] for leak in found if leak.whole)
     return tuple(query.id for query in asked if not query.synthetic)
 
 
 def check_leaks(found: Sequence[Leak], corpus: ReadCorpus, queries: QuerySet) -> Iterator[Finding]:
-    """Leaks of people's queries, those that may be chance together; those of synthetic ones together (F10)."""
+    """Leaks of human-written queries, with possible coincidences in one finding, and of synthetic ones in
+    another (F10)."""
     ids = corpus.documents["id"]
     asked = [leak for leak in found if not queries.queries[leak.query].synthetic]
     by_chance = [leak for leak in asked if leak.whole and _may_be_chance(queries, leak)]
@@ -86,19 +87,19 @@ def check_leaks(found: Sequence[Leak], corpus: ReadCorpus, queries: QuerySet) ->
 
 
 def _may_be_chance(queries: QuerySet, leak: Leak) -> bool:
-    """Whether nobody need have copied a query: it is short, or its judgments were collected elsewhere."""
+    """Whether a match may be coincidence: the query is short, or its judgments were collected elsewhere."""
     return is_imported(queries) or len(word_spans(queries.queries[leak.query].text)) < RUN
 
 
 def _share(queries: QuerySet, found: Sequence[Leak], example: str) -> Finding:
-    """The share of queries that occur in documents, where it does not stop the run."""
+    """The share of queries that occur in documents, if that doesn't stop the run."""
     names, total = [queries.queries[leak.query].id for leak in found], len(queries.queries)
     text = (
         f"{len(names):,} of {number(total, 'query', 'queries')} ({len(names) / total:.0%}) occur word for word in a"
         f" document ({name_some(names)}; {names[0]} in {example}), which favours word search."
     )
     return Finding(
-        "warning", "leak-share", queries.name, f"{text} The verdict is given with and without them."
+        "warning", "leak-share", queries.name, f"{text} The verdict is reported with and without them."
     )
 
 
@@ -106,14 +107,16 @@ def _leak(queries: QuerySet, leak: Leak, documents: list[str]) -> Finding:
     where, text = queries.where(leak.query), queries.queries[leak.query].text
     if leak.whole:
         said = f"this question is copied from {name_some(documents)} word for word, so it is too easy."
-        fix = "Ask in other words, take that document out, or mark the query synthetic: true."
+        fix = "Reword it, exclude that document, or mark the query synthetic: true."
         return Finding("error", "leak", where, f"{said} {fix}")
-    said = f"{RUN} words of it in a row, from {quote(_words_from(text, leak.at))}, occur in {name_some(documents)}."
-    return Finding("warning", "leak-run", where, f"{said} Ask in other words.")
+    said = (
+        f"{RUN} consecutive words, from {quote(_words_from(text, leak.at))}, occur in {name_some(documents)}."
+    )
+    return Finding("warning", "leak-run", where, f"{said} Reword it.")
 
 
 def _synthetic(queries: QuerySet, found: list[Leak]) -> Iterator[Finding]:
-    """Synthetic queries are made of the corpus; those that say which sentence can be masked."""
+    """Synthetic queries come from the corpus; those that name their sentence can be masked."""
     whole = [queries.queries[leak.query] for leak in found]
     tagged = [query.id for query in whole if LEAK in query.tags]
     others = [query.id for query in whole if LEAK not in query.tags]
@@ -125,10 +128,12 @@ def _synthetic(queries: QuerySet, found: list[Leak]) -> Iterator[Finding]:
     if others:
         text = f"{number(len(others), 'synthetic query', 'synthetic queries')} ({name_some(others)}) share {RUN} words"
         fix = "They favour word search: reword them, or read their scores separately."
-        yield Finding("warning", "leak-synthetic", queries.name, f"{text} or all with a document. {fix}")
+        yield Finding(
+            "warning", "leak-synthetic", queries.name, f"{text} or all of their words with a document. {fix}"
+        )
 
 
 def _words_from(text: str, at: int) -> str:
-    """The part of a text from one of its words on, as long as a run."""
+    """The words of a text from position `at`, as long as a run."""
     found = word_spans(text)[at : at + RUN]
     return text[found[0][0] : found[-1][1]] if found else text

@@ -1,4 +1,4 @@
-"""Checks of query filters against the corpus: fields that no document has, and filters that leave nothing to find."""
+"""Checks query filters against the corpus: fields that no document has, and filters that match nothing."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 CODE = "filter"
 OF_CHUNKS = ("section", "symbol")
-"""Fields that a chunk has of its own; all others are those of its document."""
+"""Fields of the chunk itself; all others come from its document."""
 SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What a filter chooses from: all documents, or the chunks of one chunker."""
+    """The rows a filter selects from: all documents, or the chunks of one chunker."""
 
     noun: str
     table: pa.Table
@@ -36,18 +36,16 @@ class _Rows:
 
 
 def needs_chunk_fields(queries: QuerySet) -> bool:
-    """Whether a filter asks for what only chunks have."""
+    """Whether a filter uses a field that only chunks have."""
     return any(_of_chunks(where) for where in queries.filters)
 
 
 def check_filters(
     plan: Plan, queries: QuerySet, corpus: ReadCorpus, chunks: Mapping[str, pa.Table], judgments: pa.Table
 ) -> Iterator[Finding]:
-    """Filters that cannot be asked, that nothing satisfies, or that leave out what the truth calls relevant.
-
-    `chunks` has the chunks by chunker, for filters on a section or a symbol. Fields that the documents lack may be
-    payload fields of retrievers and collections, where nothing else is searched.
-    """
+    """Filters that are invalid, match nothing, or exclude relevant documents. `chunks` holds the chunks by
+    chunker, for filters on a section or symbol. Fields missing in the documents may be payload fields of
+    retrievers and existing collections, if nothing else is searched."""
     wrong = dict(_unusable(queries.filters, corpus, chunks))
     ours = any(system.builds_index for system in plan.systems)
     for place, where in enumerate(queries.filters if ours else ()):
@@ -66,7 +64,7 @@ def check_filters(
 
 
 def left_documents(queries: QuerySet, corpus: ReadCorpus) -> dict[int, np.ndarray]:
-    """Which documents the filter of a query leaves, for filters on fields of documents that can be asked for."""
+    """Mask of the documents that pass each query's filter, for valid filters on document fields."""
     wrong = dict(_unusable(queries.filters, corpus, {}))
     asked = {
         place: where
@@ -81,7 +79,7 @@ def left_documents(queries: QuerySet, corpus: ReadCorpus) -> dict[int, np.ndarra
 def _unusable(
     filters: Iterable[Where], corpus: ReadCorpus, chunks: Mapping[str, pa.Table]
 ) -> Iterator[tuple[str, str]]:
-    """Each field that cannot be asked for as the filters ask, with the reason."""
+    """Each field that the filters use in an invalid way, with the reason."""
     by_field: dict[str, list[Where]] = {}
     for one in (one for where in filters for one in where):
         by_field.setdefault(one.field, []).append((one,))
@@ -111,7 +109,8 @@ def _tables(corpus: ReadCorpus, chunks: Mapping[str, pa.Table]) -> list[_Rows]:
 def _empty_filter_findings(
     queries: QuerySet, place: int, rows: _Rows, fields: ChunkPayload, where: Where, judgments: pa.Table
 ) -> Iterator[Finding]:
-    """An error where a filter leaves nothing, or nothing relevant; a warning where it leaves out a part of that."""
+    """An error if a filter matches nothing, or nothing relevant; a warning if it excludes some relevant
+    documents."""
     kept = fields.matching_chunks(fields.where(where))
     at = _where(queries, place)
     if not kept.any():
@@ -131,7 +130,7 @@ def _empty_filter_findings(
 
 
 def _relevant(judgments: pa.Table, place: int) -> set[int]:
-    """The documents with something relevant to a query."""
+    """Documents with something relevant to a query."""
     query, grade = judgments["query"].to_numpy(), judgments["grade"].to_numpy()
     return set(judgments["doc"].to_numpy()[(query == place) & (grade > 0)].tolist())
 
@@ -147,7 +146,7 @@ def _show_filter(where: Where) -> str:
 
 
 def _values(fields: ChunkPayload, where: Where) -> str:
-    """Some values that the fields of a filter have."""
+    """Some values of the fields in a filter."""
     shown = []
     for one in where:
         found = [value for value in dict.fromkeys(fields.columns[one.field]) if value not in ("", None)]
@@ -157,6 +156,6 @@ def _values(fields: ChunkPayload, where: Where) -> str:
 
 
 def _where(queries: QuerySet, place: int) -> str:
-    """The file, line and query of a filter."""
+    """File, line and query of a filter."""
     at = queries.located.line(("queries", place, "filter")) if queries.located else None
     return f"{queries.name}{f', line {at}' if at else ''}, query {queries.queries[place].id}"

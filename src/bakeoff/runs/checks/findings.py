@@ -1,4 +1,4 @@
-"""What validation finds, apart from how it is printed."""
+"""The findings of validation, independent of how they are printed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Level = Literal["error", "warning", "note"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "note")
 Automated = Literal["yes", "mostly", "partly", "no"]
 AUTOMATED: tuple[Automated, ...] = ("yes", "mostly", "partly", "no")
-"""How far rules judge without people: places named by a person; words whose hits were counted; words; nothing."""
+"""How far rules can judge without people: places named by a person; words with counted hits; words; nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing to know: `code` names its kind, `where` its place, the message what it is and what to do."""
+    """One finding: `code` is its kind, `where` its place; the message gives problem and remedy."""
 
     level: Level
     code: str
@@ -27,7 +27,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthRow:
-    """What a query's truth resolves to; `hits` by chunker ('' where bound to none), `share` of all units."""
+    """What a query's truth resolves to; `hits` by chunker ('' if bound to none), `share` of all units."""
 
     id: str
     category: str
@@ -41,7 +41,7 @@ class TruthRow:
 
 @dataclass(frozen=True, slots=True)
 class AutomationRow:
-    """The queries of one category ('' where they have none) by how far rules alone can judge them."""
+    """Queries of one category ('' if none) by how far rules alone can judge them."""
 
     category: str
     counts: Mapping[Automated, int]
@@ -61,7 +61,7 @@ class RuleRow:
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """The best mean that any system could reach on a measure; None where it cannot be known beforehand."""
+    """Best mean any system could reach on a measure; None if it can't be known beforehand."""
 
     measure: str
     chunker: str
@@ -71,10 +71,8 @@ class Ceiling:
 
 @dataclass(frozen=True, slots=True)
 class TargetCheck:
-    """A wanted mean held against the best possible one; `query` is '' for one over all queries.
-
-    `origin` is the experiment, a preset or the query file.
-    """
+    """A target mean and the best possible one; `query` is '' for a target over all queries. `origin` is the
+    experiment, a preset or the query file."""
 
     measure: str
     wanted: float
@@ -86,11 +84,9 @@ class TargetCheck:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """The smallest mean difference, in points, that this many queries show: in one pair, and among all pairs.
-
-    `spread` is the standard deviation of paired differences; `basis` says whence it is. `clusters` of queries that are
-    not independent multiply the variance of a mean by the `design_effect`.
-    """
+    """Smallest mean difference, in points, that this many queries can detect: in one pair, and among all
+    pairs. `spread` is the standard deviation of paired differences, `basis` its source. `clusters` of
+    dependent queries multiply the variance of a mean by the `design_effect`."""
 
     measure: str
     queries: int
@@ -116,7 +112,7 @@ class CorpusFacts:
 
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
-    """Everything validation knows; `corpus` and `power` are None where it did not get so far."""
+    """Everything validation found; `corpus` and `power` are None if it stopped before them."""
 
     name: str
     findings: tuple[Finding, ...]
@@ -136,5 +132,5 @@ class ValidationReport:
         return tuple(finding for finding in self.findings if finding.level == level)
 
     def faults(self, *, strict: bool = False) -> int:
-        """The number of findings that stop the run; with `strict`, warnings count too."""
+        """Number of findings that stop the run; `strict` also counts warnings."""
         return len(self.of("error")) + (len(self.of("warning")) if strict else 0)

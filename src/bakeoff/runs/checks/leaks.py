@@ -1,4 +1,4 @@
-"""Query texts that occur in the corpus: whole, or eight words in a row, found in one pass over all texts (F10)."""
+"""Query texts that occur in the corpus, whole or eight words in a row, found in one pass over all texts (F10)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RUN = 8
-"""Words in a row that are no coincidence; a shorter query may occur in a document by chance."""
+"""Consecutive words that can't be coincidence; a shorter query may occur in a document by chance."""
 SHORTEST = 4
-"""A query of fewer words searches for a term, and finding that term in the corpus is not a leak."""
+"""A shorter query is a term search, and finding that term in the corpus is not a leak."""
 _BITS = 22
 
 
@@ -41,7 +41,7 @@ def leaks(texts: Sequence[str], documents: pa.ChunkedArray) -> list[Leak]:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """The words of one query: how many, and the hash of them all."""
+    """Word count of a query, and the hash of all its words."""
 
     place: int
     length: int
@@ -50,7 +50,7 @@ class _Query:
 
 @dataclass(slots=True)
 class _Anchors:
-    """Runs of one length that are looked for, with the queries and the places in them they are from."""
+    """Word runs of one length to search for, with the queries they come from and their positions."""
 
     length: int
     entries: dict[int, list[tuple[_Query, int]]] = field(default_factory=lambda: defaultdict(list))
@@ -58,12 +58,12 @@ class _Anchors:
     likely: np.ndarray = field(default_factory=lambda: np.zeros(1 << _BITS, bool))
 
     def finish(self) -> None:
-        """Make the anchors ready to be looked for."""
+        """Sort the anchors for searching."""
         self.keys = np.array(sorted(self.entries), np.uint64)
         self.likely[_low(self.keys)] = True
 
     def hits(self, block: WordRuns) -> tuple[np.ndarray, np.ndarray]:
-        """Positions and hashes of the runs of a block that are anchors."""
+        """Positions and hashes of the runs in a block that match an anchor."""
         at, hashes = block.of(self.length)
         maybe = np.flatnonzero(self.likely[_low(hashes)])
         place = np.searchsorted(self.keys, hashes[maybe])
@@ -72,7 +72,7 @@ class _Anchors:
 
 
 class _Search:
-    """What is looked for, and what was found so far."""
+    """What to search for, and what was found so far."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._whole: dict[int, dict[int, None]] = defaultdict(dict)
@@ -87,7 +87,7 @@ class _Search:
             each.finish()
 
     def look(self, block: WordRuns) -> None:
-        """Note which parts of the queries occur in a block."""
+        """Record which parts of the queries occur in a block."""
         for anchors in self._anchors:
             at, hashes = anchors.hits(block)
             for position, key in zip(at.tolist(), hashes.tolist(), strict=True):
@@ -95,7 +95,7 @@ class _Search:
                     self._note(block, query, position, start)
 
     def all_leaks(self) -> list[Leak]:
-        """All leaks in the order of the queries; a query that occurs whole is not listed for its parts."""
+        """All leaks in query order; a query found whole is not listed for its parts."""
         whole = [Leak(query, True, 0, tuple(rows)) for query, rows in self._whole.items()]
         parts = [
             Leak(query, False, self._at[query], tuple(rows))
@@ -134,5 +134,5 @@ def _queries(texts: Sequence[str]) -> Iterator[tuple[_Query, list[int]]]:
 
 
 def _low(hashes: np.ndarray) -> np.ndarray:
-    """The low bits of hashes, as places in a bitmap."""
+    """Low bits of hashes, as positions in a bitmap."""
     return (hashes & np.uint64((1 << _BITS) - 1)).astype(np.int64)

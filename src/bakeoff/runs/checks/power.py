@@ -1,4 +1,5 @@
-"""What this many queries can show: from an assumed spread before any run, from the data after a pilot (C-16, F26)."""
+"""What this many queries can detect: with an assumed spread before any run, with the measured one after a
+pilot (C-16, F26)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _BY_FIRST_HIT = ("RR", "Hit")
 
 @dataclass(frozen=True, slots=True)
 class ScoreSpread:
-    """The standard deviation of paired differences, whence it is known, and the correlation within a cluster."""
+    """Standard deviation of paired differences, its source, and the correlation within a cluster."""
 
     sd: float
     basis: str
@@ -32,10 +33,8 @@ class ScoreSpread:
 def power_of(
     primary: str, queries: int, systems: int, pilot: Path | None, clusters: Sequence[str] = ()
 ) -> tuple[Power | None, list[Finding]]:
-    """The detectable difference with the pilot's spread if there is a pilot, else with an assumed one.
-
-    `clusters` are those of the queries that have a truth; without any, queries are independent.
-    """
+    """Detectable difference, with the pilot's spread if there is a pilot, else an assumed one. `clusters` are
+    those of queries with truth; without any, queries count as independent."""
     findings = list(_few(queries, primary))
     measure = parse(primary)
     if measure.definition.high == float("inf"):
@@ -80,13 +79,13 @@ def _power(
 
 
 def _assumed_spread(measure: Measure) -> AssumedSpread:
-    """The spread that is usual for a measure, between different models."""
+    """Typical spread of a measure between different models."""
     wanted = "high" if measure.name in _BY_FIRST_HIT else "typical"
     return next(spread for spread in ASSUMED_SPREADS if spread.name == wanted)
 
 
 def _from_pilot(result: Result, primary: str) -> ScoreSpread:
-    """The median spread of paired differences over all pairs of a run, identical systems left out."""
+    """Median spread of paired differences over all pairs of a run, without identical systems."""
     matrix = result.matrix(primary)
     values, clusters = matrix.without_structural(), Clusters.of(matrix.clusters, len(matrix.queries))
     spreads, correlations = [], []
@@ -99,8 +98,8 @@ def _from_pilot(result: Result, primary: str) -> ScoreSpread:
             correlations += [] if icc is None else [icc]
     if not spreads:
         raise ComparisonError(
-            f"{result.path} has no two systems that differ on {primary}, so it shows no spread."
-            " Give a run of two or more systems."
+            f"{result.path} has no two systems that differ on {primary}, so the spread can't be estimated. "
+            "Use a run of two or more systems."
         )
     shown = f"measured: median of {len(spreads)} pairs in {result.path.name}, {min(spreads):.2f} to {max(spreads):.2f}"
     return ScoreSpread(

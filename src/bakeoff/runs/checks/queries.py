@@ -1,4 +1,4 @@
-"""Checks of the query file by itself: what it declares, what repeats, what is synthetic, what it widens."""
+"""Checks the query file on its own: declared counts, repeats, synthetic queries, universal sections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SYNTHETIC = "synthetic"
 
 
 def check_queries(queries: QuerySet) -> Iterator[Finding]:
-    """Everything that can be said without documents."""
+    """Everything that can be checked without documents."""
     yield from _check_declared_mix(queries)
     yield from check_repeated(queries)
     yield from _check_synthetic_mix(queries)
@@ -29,18 +29,22 @@ def check_queries(queries: QuerySet) -> Iterator[Finding]:
 def check_sections(
     queries: QuerySet, measures: tuple[str, ...], conventions: Conventions
 ) -> Iterator[Finding]:
-    """Report the universal sections, and queries with others of their own (F11)."""
+    """Report the universal sections, and queries that add their own (F11)."""
     if any(name.startswith("SecAcc@") for name in measures):
         listed = ", ".join(conventions.universal_sections) or "none"
-        text = f"universal sections, right for any section query: {listed}. They are part of the conventions."
+        text = (
+            f"universal sections, correct for any section query: {listed}. They are part of the conventions."
+        )
         yield Finding("note", "universal-sections", "measures", text)
     known = {name.casefold() for name in conventions.universal_sections}
     for place, rule in enumerate(queries.rules):
         _, given = section_titles(rule, ())
         extra = [name for name in given if name.casefold() not in known]
         if extra:
-            text = f"universal sections that the conventions do not have: {name_some(extra)}. They widen its SecAcc"
-            fix = "Name them as targets of this query, or remove them, unless they are meant."
+            text = (
+                f"universal sections beyond the conventions: {name_some(extra)}. They make its SecAcc easier"
+            )
+            fix = "Make them targets of this query or remove them, unless this is intended."
             yield Finding("warning", "universal-sections", queries.where(place), f"{text}. {fix}")
 
 
@@ -50,13 +54,13 @@ def _check_declared_mix(queries: QuerySet) -> Iterator[Finding]:
 
 
 def check_repeated(queries: QuerySet) -> Iterator[Finding]:
-    """Queries that ask the same as an earlier one (F10)."""
+    """Queries that repeat an earlier one (F10)."""
     for pair in find_similar([query.text for query in queries.queries]):
         yield _overlap(queries, pair) or _duplicate(queries, pair)
 
 
 def _overlap(queries: QuerySet, pair: SimilarQueries) -> Finding | None:
-    """Alike queries on both sides of a split: what was tuned on one is then tested on it."""
+    """Similar queries on both sides of a split: tuning on one then leaks into the test of the other."""
     first, second = (queries.queries[place] for place in (pair.first, pair.second))
     sides = first.tags.get(SPLIT, ""), second.tags.get(SPLIT, "")
     if sides[0] == sides[1] or not all(sides):
@@ -71,7 +75,7 @@ def _duplicate(queries: QuerySet, pair: SimilarQueries) -> Finding:
     text = f"it {_likeness(pair)} {first.id}: {quote(first.text)}. One question would count twice."
     if pair.same:
         return Finding("error", "duplicate", queries.where(pair.second), f"{text} Remove one.")
-    fix = "Remove one, or word them apart."
+    fix = "Remove one, or reword it."
     return Finding("warning", "near-duplicate", queries.where(pair.second), f"{text} {fix}")
 
 
@@ -80,31 +84,33 @@ def _likeness(pair: SimilarQueries) -> str:
 
 
 def _check_synthetic_mix(queries: QuerySet) -> Iterator[Finding]:
-    """Synthetic and hand-made queries in one file are to be declared: their scores mean different things."""
+    """A mix of synthetic and human-written queries must be declared: their scores mean different things."""
     synthetic = [query.id for query in queries.queries if query.synthetic]
     total, said = len(queries.queries), _declared_synthetic(queries)
     if said is not None and said != len(synthetic):
-        text = f"metadata.extra.{SYNTHETIC} says {said}, there are {len(synthetic)}. Correct the number."
+        text = f"metadata.extra.{SYNTHETIC} says {said}, but there are {len(synthetic)}. Correct the number."
         yield Finding("warning", "synthetic", queries.name, text)
     elif synthetic and len(synthetic) < total and said is None:
         text = (
             f"{len(synthetic)} of {total} queries are synthetic ({name_some(synthetic)}), the others are not."
         )
-        fix = f"Keep them in another file, or declare it: metadata: {{extra: {{{SYNTHETIC}: {len(synthetic)}}}}}."
+        fix = f"Move them to another file, or declare them: metadata: {{extra: {{{SYNTHETIC}: {len(synthetic)}}}}}."
         yield Finding("warning", "synthetic", queries.name, f"{text} {fix}")
     if synthetic and len(synthetic) == total:
-        text = f"all {total} queries are synthetic: scores say how well drafts are found, not what users ask."
+        text = (
+            f"all {total} queries are synthetic: scores show how well drafts are found, not what users ask."
+        )
         yield Finding("note", "synthetic", queries.name, text)
 
 
 def _declared_synthetic(queries: QuerySet) -> int | None:
-    """The number of synthetic queries that the file declares."""
+    """Number of synthetic queries that the file declares."""
     value = _extra(queries).get(SYNTHETIC)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def is_imported(queries: QuerySet) -> bool:
-    """Whether `bakeoff import` wrote the file: its queries and judgments were collected elsewhere."""
+    """Whether `bakeoff import` wrote the file, so that queries and judgments were collected elsewhere."""
     return "imported" in _extra(queries)
 
 
@@ -126,15 +132,17 @@ def _negatives(queries: QuerySet) -> Iterator[Finding]:
             f"{number(len(negative), 'query', 'queries')} {have} no right answer ({name_some(negative, 5)})"
         )
         how = "by its top score (AUROC)" if len(negative) == 1 else "as false alarms"
-        yield Finding("note", "negative", queries.name, f"{text}: scored apart {how}, in no other mean.")
+        yield Finding(
+            "note", "negative", queries.name, f"{text}: scored separately {how}, not part of any other mean."
+        )
 
 
 MIX_TOLERANCE = 0.05
-"""A share may be off by this, or by one query where that is more."""
+"""Tolerated error of a declared share; at least one query."""
 
 
 def check_declared(queries: QuerySet) -> tuple[Problem, ...]:
-    """Declared totals, category counts and difficulty mix that do not fit the queries."""
+    """Declared totals, category counts and difficulty mix that don't match the queries."""
     return tuple(
         Problem("warning", "", f"{queries.name}: {text} Correct the metadata, or the queries.")
         for text in (*_total(queries), *_categories(queries), *_mix(queries))
@@ -144,14 +152,14 @@ def check_declared(queries: QuerySet) -> tuple[Problem, ...]:
 def _total(queries: QuerySet) -> Iterator[str]:
     declared, found = queries.metadata.total, len(queries.queries)
     if declared is not None and declared != found:
-        yield f"metadata.total says {declared} queries, there are {found}."
+        yield f"metadata.total says {declared} queries, but there are {found}."
 
 
 def _categories(queries: QuerySet) -> Iterator[str]:
     found = Counter(query.category for query in queries.queries)
     for category, declared in queries.metadata.categories.items():
         if declared is not None and declared != found[category]:
-            yield f'metadata.categories says {declared} queries of "{category}", there are {found[category]}.'
+            yield f'metadata.categories says {declared} queries of "{category}", but there are {found[category]}.'
 
 
 def _mix(queries: QuerySet) -> Iterator[str]:
@@ -161,6 +169,6 @@ def _mix(queries: QuerySet) -> Iterator[str]:
         actual = found[level] / count
         if abs(actual - share) > max(MIX_TOLERANCE, 1 / count) + 1e-9:
             yield (
-                f"metadata.difficulty_mix says {share:.0%} {level},"
-                f" there are {found[level]} of {count} ({actual:.0%})."
+                f"metadata.difficulty_mix says {share:.0%} {level}, but there are {found[level]} of "
+                f"{count} ({actual:.0%})."
             )

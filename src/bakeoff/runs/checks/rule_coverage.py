@@ -1,4 +1,4 @@
-"""How far rules alone can judge each category of queries (S4-1, S4-78, S4-79), told from the kinds of their rules."""
+"""How far rules alone can judge each category of queries (S4-1, S4-78, S4-79), from the kinds of their rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def automation_rows(queries: QuerySet) -> tuple[AutomationRow, ...]:
 
 
 def automation_of(rule: Rule | None) -> Automated:
-    """How far a query's rule can be judged without people; what a person named needs none."""
+    """How far a query's rule can be judged without people; targets named by a person need no one else."""
     if rule is None:
         return "no"
     by_words = [leaf for _, leaf in leaves(rule) if isinstance(leaf, Sql | WordsRule)]
@@ -30,7 +30,7 @@ def automation_of(rule: Rule | None) -> Automated:
 
 
 def check_automation(queries: QuerySet) -> Iterator[Finding]:
-    """One note where words alone, or nobody yet, decide what is relevant to some queries."""
+    """A note if only words, or no rule yet, decide what is relevant to some queries."""
     rows = automation_rows(queries)
     words = {row.category: row.counts["partly"] for row in rows if row.counts["partly"]}
     if not words:

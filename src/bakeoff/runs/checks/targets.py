@@ -1,4 +1,5 @@
-"""Targets of an experiment, its preset and its query file, held against the best mean any system could reach (C-26)."""
+"""Compares the targets of an experiment, its preset and its query file with the best mean any system could
+reach (C-26)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ EXPERIMENT = "experiment"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A target before it is held against the truth; `query` is its place, None for one over all queries."""
+    """A target before it is checked; `query` is its index, None for a target over all queries."""
 
     measure: Measure
     value: float
@@ -32,7 +33,7 @@ class Wanted:
 
 
 def check_targets(material: ValidationContext, ceilings: Ceilings) -> tuple[list[TargetCheck], list[Finding]]:
-    """Every target held against the best possible mean; the experiment's own must be reachable."""
+    """Check every target against the best possible mean; the experiment's own must be reachable."""
     targets, findings = [], []
     wanted, wrong = _collect_targets(material)
     for each in wanted:
@@ -49,7 +50,7 @@ def check_targets(material: ValidationContext, ceilings: Ceilings) -> tuple[list
 
 
 def _collect_targets(material: ValidationContext) -> tuple[list[Wanted], list[Finding]]:
-    """The targets of experiment, preset and query file; names that are not measures are findings."""
+    """Targets of experiment, preset and query file; unknown measures are findings."""
     found, wrong = [], []
     for name, value in material.plan.settings.targets.items():
         where = material.where(("targets", name))
@@ -66,7 +67,7 @@ def _collect_targets(material: ValidationContext) -> tuple[list[Wanted], list[Fi
 
 
 def _minimums(material: ValidationContext) -> Iterator[Wanted]:
-    """The section accuracy that the query file asks of single queries."""
+    """Minimum section accuracies that the query file sets for single queries."""
     name = accuracy_measure(material.plan.measures)
     for place, query in enumerate(material.queries.queries if name else ()):
         if (least := accuracy_minimum(query.tags)) is not None:
@@ -75,7 +76,7 @@ def _minimums(material: ValidationContext) -> Iterator[Wanted]:
 
 
 def _at_unit(material: ValidationContext, measure: Measure) -> Measure:
-    """A target's measure at the unit the experiment measures it at, else by document."""
+    """A target's measure at the unit the experiment uses, else by document."""
     if measure.unit is not None or measure.definition.needs is not RequiredInput.JUDGMENTS:
         return measure
     measured = [parse(name) for name in material.plan.measures]
@@ -84,7 +85,7 @@ def _at_unit(material: ValidationContext, measure: Measure) -> Measure:
 
 
 def _best(ceilings: Ceilings, wanted: Wanted) -> float | None:
-    """The best mean over the target's queries, under the chunker where it is best; None without any."""
+    """Best mean over the target's queries, under the best chunker; None if there are none."""
     chosen = slice(None) if wanted.query is None else [wanted.query]
     means = [mean_of_known(values[chosen]) for values in ceilings.values(wanted.measure).values()]
     known = [mean for mean in means if mean is not None]
@@ -103,18 +104,18 @@ def _unreachable(material: ValidationContext, wanted: Wanted, best: float) -> Fi
     if measure.name == "P" and measure.definition.needs is RequiredInput.JUDGMENTS:
         text += f" {_short_of(material, measure, wanted.value)}"
     if wanted.origin == EXPERIMENT:
-        return Finding("error", "target", wanted.where, f"{text} Lower it, or take another measure.")
+        return Finding("error", "target", wanted.where, f"{text} Lower it, or use another measure.")
     text = f"{wanted.origin}: {text} No system will reach it."
     return Finding("warning", "target", wanted.where, text)
 
 
 def _short_of(material: ValidationContext, measure: Measure, value: float) -> str:
-    """How many queries have too few relevant items for a precision, and what has no such ceiling."""
+    """Number of queries with too few relevant items for a precision, and a measure without that ceiling."""
     needed = int(np.ceil(value * (measure.k or 1) - 1e-9))
     counts = max(material.relevant(measure.unit or Unit.DOCUMENT).values(), key=lambda each: int(each.sum()))
     few = [q.id for q, n in zip(material.queries.queries, counts, strict=True) if 0 < n < needed]
     have = "has" if len(few) == 1 else "have"
     return (
         f"{number(len(few), 'query', 'queries')} {have} fewer than {needed} relevant {measure.unit}s "
-        f"({name_some(few)}). Rprec has a best value of 1."
+        f"({name_some(few)}). Rprec can always reach 1."
     )

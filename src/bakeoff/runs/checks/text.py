@@ -1,4 +1,4 @@
-"""Small pieces of sentences that several checks share."""
+"""Sentence fragments that several checks share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ SHOWN = 3
 
 
 def name_some(names: Sequence[str], shown: int = SHOWN) -> str:
-    """The first names, and how many more there are."""
+    """The first names, and the number of further ones."""
     more = f" and {len(names) - shown} more" if len(names) > shown else ""
     return ", ".join(names[:shown]) + more
 
 
 def quote(text: str, longest: int = 60) -> str:
-    """A text in quotes on one line, cut where it is long."""
+    """A text in quotes on one line, truncated if long."""
     line = " ".join(text.split())
     return f'"{line if len(line) <= longest else line[: longest - 1] + "…"}"'
 

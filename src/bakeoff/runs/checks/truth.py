@@ -1,4 +1,4 @@
-"""Checks of the resolved truth: what every rule hits, and what its hits are good for."""
+"""Checks the resolved truth: what every rule matches, and whether it can separate systems."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from bakeoff.truth.queries import QuerySet
 from bakeoff.types import Unit
 
 MOST = 0.5
-"""A query to which more than this share of the units is relevant separates no systems."""
+"""A query with a larger share of relevant units can't separate systems."""
 FEW_UNITS = 10
 
 
 def check_truth(material: ValidationContext) -> Iterator[Finding]:
-    """Problems of resolving, queries that hit too much, and chunkers that this truth cannot compare."""
+    """Problems of resolving, queries that match too much, and chunkers that this truth can't compare."""
     for problem in material.truth.problems:
         yield _finding(problem, material.queries)
     yield from _too_many(material)
@@ -28,7 +28,7 @@ def check_truth(material: ValidationContext) -> Iterator[Finding]:
 
 
 def query_rows(material: ValidationContext) -> tuple[TruthRow, ...]:
-    """What each query's truth finds."""
+    """What each query's truth matches."""
     documents = material.relevant(Unit.DOCUMENT)
     shares = _shares(material)
     hits: dict[str, dict[str, int]] = {}
@@ -51,7 +51,7 @@ def query_rows(material: ValidationContext) -> tuple[TruthRow, ...]:
 
 
 def rule_rows(material: ValidationContext) -> tuple[RuleRow, ...]:
-    """What each rule finds."""
+    """What each rule matches."""
     return tuple(
         RuleRow(hit.query_id, hit.rule, hit.source, material.labels[hit.chunking], hit.hits, hit.documents)
         for hit in material.truth.hits
@@ -59,7 +59,7 @@ def rule_rows(material: ValidationContext) -> tuple[RuleRow, ...]:
 
 
 def _finding(problem: Problem, queries: QuerySet) -> Finding:
-    """A problem with its place and its text apart."""
+    """A problem as a finding, with place and text separated."""
     mark = f"query {problem.query_id}: "
     before, found, text = problem.message.partition(mark)
     where = f"{before}query {problem.query_id}" if found else queries.name
@@ -67,12 +67,12 @@ def _finding(problem: Problem, queries: QuerySet) -> Finding:
 
 
 def _unit(material: ValidationContext) -> Unit:
-    """The unit in which hits are counted against the corpus: the primary measure's if it counts chunks."""
+    """Unit for counting matches: the primary measure's if it counts chunks."""
     return Unit.CHUNK if parse(material.plan.primary).unit is Unit.CHUNK else Unit.DOCUMENT
 
 
 def _shares(material: ValidationContext) -> np.ndarray | None:
-    """Of all units the share that is relevant to each query, under the chunker where it is largest."""
+    """Share of all units relevant to each query, under the chunker where it is largest."""
     unit = _unit(material)
     found = []
     for label, counts in material.relevant(unit).items():
@@ -98,7 +98,7 @@ def _too_many(material: ValidationContext) -> Iterator[Finding]:
 
 
 def _chunk_bound(material: ValidationContext) -> Iterator[Finding]:
-    """Rules over chunks are met more easily by long chunks, so chunkers must not be compared with them (F08)."""
+    """Rules over chunks favour long chunks, so they must not compare chunkers (F08)."""
     if not material.bound or len(material.chunkings) < 2:
         return
     bound = _bound_queries(material)
@@ -111,9 +111,9 @@ def _chunk_bound(material: ValidationContext) -> Iterator[Finding]:
         else f"Even by document the truth of {number(len(differ), 'query', 'queries')} differs between them"
     )
     text = (
-        f"the truth of {count} ({name_some(bound)}) is bound to chunks, so it cannot compare the chunkers"
+        f"the truth of {count} ({name_some(bound)}) is bound to chunks, so it can't compare the chunkers"
         f" {name_some(list(material.chunkings))}: a long chunk meets a condition more easily. {by_document}."
-        " Let the rules say over: documents or over: sections, or name one chunker."
+        " Use over: documents or over: sections in the rules, or a single chunker."
     )
     yield Finding("error", "chunk-bound", material.where(("chunkers",)), text)
 

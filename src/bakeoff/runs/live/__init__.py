@@ -1,1 +1,2 @@
-"""A finished run in use: plan, systems, replayed rankings, a watched baseline; a reader or retriever tried alone."""
+"""Uses a finished run: its plan and systems, replayed rankings, a watched baseline; also tries a single
+reader or retriever."""

@@ -1,4 +1,4 @@
-"""A measured system, opened again to answer new questions: the same chunks, model, index and fusion as in the run."""
+"""Reopens a measured system to answer new questions, with the chunks, model, index and fusion of the run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundPassage:
-    """One result: a chunk's characters `start` to `end` of a document, its text and its score."""
+    """One result: characters `start` to `end` of a document, with text and score."""
 
     rank: int
     document: str
@@ -41,18 +41,15 @@ class FoundPassage:
 
 
 class LiveSystem:
-    """Answers questions with one system of a plan; close it when done, or use it in a `with` block.
-
-    `weight` is the dense share of a fusion whose weight was tuned in the run; `corpus` is the fingerprint of the
-    documents as they were read.
-    """
+    """Answers questions with one system of a plan; close it when done, or use it in a `with` block. `weight`
+    is the dense share of a tuned fusion; `corpus` is the fingerprint of the documents as read."""
 
     def __init__(
         self, artifacts: SharedArtifacts, system: System, weight: float | None = None, *, corpus: str = ""
     ) -> None:
         if system.retriever is not None:
             raise SettingError(
-                f"{system.label} is a search of your own: call it itself, or name another system."
+                f"{system.label} is your own search: call it directly, or name another system."
             )
         self._artifacts, self._system, self._weight = artifacts, system, weight
         self.corpus = corpus or artifacts.corpus.fingerprint
@@ -67,20 +64,20 @@ class LiveSystem:
 
     @property
     def model(self) -> ModelInfo | None:
-        """What identifies the model's vectors; None for a system that searches by words only."""
+        """Identity of the model's vectors; None for keyword-only systems."""
         part = self._system.embedder
         return self._artifacts.model(part, self._system.chunker).info if part else None
 
     def search(
         self, text: str, k: int = 10, *, where: Where = (), weight: float | None = None
     ) -> list[FoundPassage]:
-        """The k best passages for a question, best first; `weight` replaces that of a tuned fusion."""
+        """Return the k best passages for a question, best first; `weight` overrides that of a tuned fusion."""
         if k < 1:
             raise SettingError(f"k is {k}; it must be 1 or more.")
         ours = self._artifacts.chunk_filter(self._system, where)
         request = self._artifacts.embed_request(self._system, SearchRequest(text, where=ours, asked=where))
         hits = self._answer(request, self._weight if weight is None else weight)
-        assert isinstance(hits, Hits)  # rows of text come from retrievers only
+        assert isinstance(hits, Hits)  # only retrievers return rows of text
         chunks = self._chunks.select(["doc", "start", "end", "text"])
         found = chunks.take(hits.ids[:k].astype("int64")).to_pylist()
         return [
@@ -117,11 +114,9 @@ def open_system(
     weight: float | None = None,
     emit: Emit = no_listener,
 ) -> LiveSystem:
-    """The only system of an experiment file, built where it is not in the cache yet.
-
-    `documents` replaces the folder of the file. Sentences that drafted questions were copied from stay searchable
-    unless the system is opened `as_measured`.
-    """
+    """Open the only system of an experiment file, building what is not cached. `documents` replaces the
+    folder of the file. Sentences that drafted questions were copied from stay searchable unless `as_measured`
+    is set."""
     plan = experiment.load(Path(experiment_file))
     if documents is not None:
         plan = _with_folder(plan, Path(documents))
@@ -135,11 +130,11 @@ def open_system(
 
 
 def _with_folder(plan: Plan, folder: Path) -> Plan:
-    """The same plan over the documents of another folder."""
+    """The same plan over another folder of documents."""
     source = plan.source
     if "folder" not in type(source.params).model_fields:
         raise SettingError(
-            f"the documents come from {source.name}, which has no folder to replace by {folder}."
+            f"the documents come from {source.name}, so the folder {folder} can't replace them."
         )
     params = source.params.model_copy(update={"folder": folder.resolve()})
     return replace(plan, source=replace(source, params=params))
@@ -153,7 +148,7 @@ def open_artifacts(
     emit: Emit = no_listener,
     mask: bool = True,
 ) -> tuple[SharedArtifacts, str]:
-    """What the systems of a plan share, each part made when first used; and the fingerprint of the documents."""
+    """Shared artifacts of a plan's systems, made on first use, and the fingerprint of the documents."""
     context = StageContext(open_cache(Path(home or default_home()) / "cache"), emit)
     corpus = read_corpus(plan, context)
     artifacts = SharedArtifacts(
@@ -169,31 +164,31 @@ def open_artifacts(
 
 
 def chosen_system(plan: Plan, result: Result, name: str | None) -> System:
-    """The system that a label, a letter or words name; without a name the one that the run recommends."""
+    """The system matching a label, letter or words; the recommended one if no name is given."""
     wanted = name if name is not None else recommended_label(result)
     found = choose_systems(plan, wanted, result.letters)
     if len(found) != 1:
         labels = "; ".join(system.label for system in found)
         raise SettingError(
-            f"{wanted!r} fits {len(found)} systems: {labels}. Add a word that only one of them has."
+            f"{wanted!r} matches {len(found)} systems: {labels}. Add a word that only one of them has."
         )
     label = found[0].label
     if label in result.failed:
         raise SettingError(
-            f"{label} failed in this run, name another system. Its error: {result.failed[label]}"
+            f"{label} failed in this run; name another system. Its error: {result.failed[label]}"
         )
     return found[0]
 
 
 def recommended_label(result: Result) -> str:
-    """The system that a run recommends."""
+    """Label of the system that a run recommends."""
     if result.recommendation is None:
         raise SettingError(f"no system of {result.path.name} finished, so there is none to use.")
     return result.recommendation.system
 
 
 def tuned_weight(result: Result, system: System) -> float | None:
-    """The weight most of the run's questions were fused with; None where the system's weight is fixed."""
+    """Weight that most of the run's questions were fused with; None if the system's weight is fixed."""
     params = system.mode.params
     if not isinstance(params, Hybrid) or not params.tuned:
         return None
@@ -202,7 +197,7 @@ def tuned_weight(result: Result, system: System) -> float | None:
 
 
 def question_weights(result: Result, label: str) -> dict[str, float]:
-    """The weight that each question of a tuned system was fused with, by question."""
+    """Weight of each question of a tuned system."""
     from bakeoff.pipeline.system_tables import CHOICES
     from bakeoff.storage.parquet_io import read_parquet
 

@@ -1,4 +1,4 @@
-"""One part tried alone: a question to a retriever, a file through a reader, as a run would use them."""
+"""Tries one part alone, as a run would use it: asks a retriever a question, or reads a file with a reader."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PLACES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedRow:
-    """One result: what was given, and what became of it."""
+    """One result as returned, and where it was placed."""
 
     given: str
     score: float | None
@@ -53,7 +53,7 @@ class TriedRow:
 
 @dataclass(frozen=True, slots=True)
 class RetrieverTrial:
-    """What a retriever answered to one question; `milliseconds` is None where nothing was searched."""
+    """A retriever's answer to one question; `milliseconds` is None if nothing was searched."""
 
     retriever: str
     question: str
@@ -64,7 +64,7 @@ class RetrieverTrial:
 
 
 def try_retriever(plan: Plan, part: PluginSpec, question: str | None, k: int) -> RetrieverTrial:
-    """Ask a retriever once; scores are checked as a run checks them."""
+    """Query a retriever once; scores are checked as in a run."""
     query, corpus = _query(plan, question), corpus_of(plan)
     retriever = registry.load("retrievers", part.name)(part.params)
     try:
@@ -84,12 +84,12 @@ def try_retriever(plan: Plan, part: PluginSpec, question: str | None, k: int) ->
 
 
 def corpus_of(plan: Plan) -> ReadCorpus:
-    """The documents of a plan, from the cache where they were read before."""
+    """The documents of a plan, from the cache if possible."""
     return read_corpus(plan, StageContext(open_cache(home_folder() / "cache")))
 
 
 def first_title(corpus: ReadCorpus) -> str:
-    """The title of the first document that has one, else the beginning of the first text."""
+    """Title of the first document that has one, else the beginning of the first text."""
     titles = (title for title in corpus.documents["title"].to_pylist() if title)
     return next(titles, "") or " ".join(corpus.documents["text"][0].as_py().split()[:8])
 
@@ -132,13 +132,13 @@ def _tried(row: RetrievedRow, place: Placement, document: str) -> TriedRow:
 
 def _notes(rows: list[RetrievedRow], k: int, lost: int, example: str) -> Iterator[str]:
     if not rows:
-        yield "the answer holds no result. Check `hits`, and that the question fits the documents."
+        yield "the answer has no results. Check `hits`, and that the question suits the documents."
     elif len(rows) != k:
-        yield f"{k} results were asked for, and {len(rows)} came."
+        yield f"asked for {k} results and got {len(rows)}."
     if lost:
         yield (
-            f"{lost} of {len(rows)} results are not in the corpus. Documents are called as {example!r}: map `id` to "
-            "such a name, or `text` to the passage."
+            f"{lost} of {len(rows)} results are not in the corpus. Ids look like {example!r}: map `id` to "
+            "such ids, or `text` to the passage."
         )
     if rows and all(row.score is None for row in rows):
         yield "no result has a score, so the order of the answer counts."
@@ -146,7 +146,7 @@ def _notes(rows: list[RetrievedRow], k: int, lost: int, example: str) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class TriedReader:
-    """What a reader made of a file, and how long that took."""
+    """A reader's document for a file, and the seconds it took."""
 
     answer: Document | Skipped
     seconds: float
@@ -157,7 +157,7 @@ class TriedReader:
 
 
 def try_reader(name: str, params: Mapping[str, object], file: Path) -> TriedReader:
-    """Read a file with a reader by its name, whatever kinds it is used for."""
+    """Read a file with the named reader, whatever kinds it is configured for."""
     plugin = registry.load("readers", name)
     kind = kind_of(file.name)
     if kind not in plugin.kinds:

@@ -1,4 +1,4 @@
-"""The plan that a run was made with, found again from its experiment file; and systems by words of their labels."""
+"""Finds the plan a run was made with from its experiment file; selects systems by words of their labels."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from bakeoff.runs.analysis import Result, open_run
 def choose_systems(
     plan: Plan, wanted: str | None, letters: Mapping[str, str] | None = None
 ) -> tuple[System, ...]:
-    """The systems that comma-separated names mean; all without a name. `letters` are those of a run's table."""
+    """Systems matching comma-separated names; all if there are none. `letters` are those of a run's table."""
     if wanted is None:
         return plan.systems
     systems = {system.label: system for system in plan.systems}
     labels = list(systems)
-    if wanted in systems:  # a label may have commas of its own
+    if wanted in systems:  # a label may contain commas
         return (systems[wanted],)
     found: dict[str, System] = {}
     for name in filter(None, (part.strip() for part in wanted.split(","))):
         fits = match_labels(name, labels, letters or {})
         if not fits:
-            raise SettingError(f"{name!r} fits no system. Systems: {'; '.join(labels)}.")
+            raise SettingError(f"{name!r} matches no system. Systems: {'; '.join(labels)}.")
         found |= {label: systems[label] for label in fits}
     if not found:
         raise SettingError("--systems names nothing. Leave it out for all systems.")
@@ -34,7 +34,7 @@ def choose_systems(
 
 
 def plan_of_run(run: Path, given: Path | None, models: Path | None = None) -> tuple[Plan, Path, Result]:
-    """The experiment a run was made with and its models.toml: those given, or those near it that plan the same."""
+    """A run's plan, models.toml and result: from the given files, or nearby ones that produce the same plan."""
     result = open_run(run)
     near = [Path(), *run.resolve().parents[:2]]
     own = Path(result.record.experiment_file).name or "bakeoff.yaml"
@@ -45,20 +45,20 @@ def plan_of_run(run: Path, given: Path | None, models: Path | None = None) -> tu
         path = place / "bakeoff.yaml" if place.is_dir() else place
         for chosen in _model_files(result, [*near, path.parent], models):
             plan = _readable(path, chosen, given is not None)
-            if plan is not None:  # a run may have had its own number of runs, from --runs
+            if plan is not None:  # --runs may have overridden the number of repeats
                 plan = plan.with_runs(result.record.runs)
                 if plan.fingerprint() == result.record.plan:
                     return plan, path, result
     what = f"{given} plans something else than" if given else "no experiment near it plans the same as"
     also = ", and its file of models with --models FILE" if result.record.models else ""
     raise DataError(
-        f"{run}: {what} this run. Name its file with --experiment FILE{also}; where it or bakeoff changed since, run "
-        "it again."
+        f"{run}: {what} this run. Give its file with --experiment FILE{also}; if it or bakeoff changed "
+        "since, run it again."
     )
 
 
 def _model_files(result: Result, near: Sequence[Path], given: Path | None) -> list[ModelFile]:
-    """The files that may have named a run's models: the one given, or the experiment's own and equal files near it."""
+    """Files that may have named a run's models: the given one, or the experiment's own and identical ones nearby."""
     text, only = result.record.models, tuple(result.record.models_only)
     if given is not None:
         return [ModelFile(given, only)]
@@ -68,7 +68,7 @@ def _model_files(result: Result, near: Sequence[Path], given: Path | None) -> li
 
 
 def _readable(path: Path, models: ModelFile, named: bool) -> Plan | None:
-    """The plan of a file; one that merely lies near and cannot be read is not the one."""
+    """The plan of a file; None for a nearby file that can't be read."""
     try:
         return experiment.load(path, models)
     except UserError:

@@ -1,4 +1,4 @@
-"""The rankings of a run, replayed: a system that was taken into another project must still give them."""
+"""Replays the rankings of a run: a system exported to another project must still return them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN_DIFFERENCES = 5
 
 @dataclass(frozen=True, slots=True)
 class ExpectedResult:
-    """One result of a ranking as the run stored it."""
+    """One stored result of a ranking."""
 
     document: str
     start: int
@@ -39,7 +39,8 @@ class ExpectedRanking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayReport:
-    """How many questions were asked, how many gave the run's ranking, and how many of those differ only in ties."""
+    """How many questions were asked, how many returned the run's ranking, and how many of those differ only
+    in ties."""
 
     questions: int
     equal: int
@@ -48,12 +49,12 @@ class ReplayReport:
 
     @property
     def passed(self) -> bool:
-        """Whether every ranking is the run's, up to the order of equal scores."""
+        """Whether every ranking matches, up to the order of equal scores."""
         return self.equal + self.tied == self.questions
 
     @property
     def sentence(self) -> str:
-        """The result in words."""
+        """The result as a sentence."""
         tied = f", {self.tied} of them up to the order of equal scores" if self.tied else ""
         same = self.equal + self.tied
         what = "1 question gives" if self.questions == 1 else f"{self.questions} questions give"
@@ -61,7 +62,7 @@ class ReplayReport:
 
 
 def expected_rankings(result: Result, label: str) -> Iterator[ExpectedRanking]:
-    """The rankings of one system for every question of a run."""
+    """Yield one system's ranking for every question of a run."""
     import pyarrow.compute as pc
 
     table = result.rankings.filter(pc.equal(result.rankings["system"], label))
@@ -82,14 +83,14 @@ def expected_rankings(result: Result, label: str) -> Iterator[ExpectedRanking]:
 
 
 def write_expected(rankings: Iterable[ExpectedRanking], path: Path) -> int:
-    """One JSON line per question; returns how many there are."""
+    """Write one JSON line per question and return their number."""
     lines = [json.dumps(asdict(one), ensure_ascii=False) for one in rankings]
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return len(lines)
 
 
 def read_expected(path: Path) -> list[ExpectedRanking]:
-    """The questions and rankings that `write_expected` wrote."""
+    """Read what `write_expected` wrote."""
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         return [
@@ -97,11 +98,13 @@ def read_expected(path: Path) -> list[ExpectedRanking]:
             for row in rows
         ]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as exc:
-        raise DataError(f"{path} does not have the rankings of a run: {exc}. Take the system again.") from exc
+        raise DataError(
+            f"{path} does not hold the rankings of a run: {exc}. Run `bakeoff take` again."
+        ) from exc
 
 
 def write_measured(result: Result, label: str, folder: Path) -> None:
-    """Which run and system the rankings come from, and the documents they hold for."""
+    """Record which run, system and documents the rankings belong to."""
     corpus = result.record.corpus.fingerprint if result.record.corpus else ""
     measured = {"run": result.path.name, "system": label, "documents": corpus}
     (folder / MEASURED).write_text(
@@ -110,22 +113,20 @@ def write_measured(result: Result, label: str, folder: Path) -> None:
 
 
 def read_measured(path: Path) -> str:
-    """The fingerprint of the documents that the rankings hold for."""
+    """Fingerprint of the documents that the rankings belong to."""
     try:
         return str(json.loads(path.read_text(encoding="utf-8"))["documents"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as exc:
         raise DataError(
-            f"{path} does not name the documents of a run: {exc}. Take the system again."
+            f"{path} does not name the documents of a run: {exc}. Run `bakeoff take` again."
         ) from exc
 
 
 def self_test(
     folder: str | Path, system: LiveSystem, find: Callable[[str, int], Sequence[FoundPassage]] | None = None
 ) -> ReplayReport:
-    """Ask a taken system the questions of its run; `find` asks it through a framework, where no filter is passed on.
-
-    Documents other than those of the run are an error: their rankings have nothing to be compared with.
-    """
+    """Ask a taken system the questions of its run; `find` asks through a framework, without filters. Other
+    documents are an error: there is nothing to compare with."""
     place = Path(folder)
     if read_measured(place / MEASURED) != system.corpus:
         raise DataError(
@@ -149,7 +150,7 @@ def self_test(
 def replay(
     expected: Sequence[ExpectedRanking], search: Callable[[ExpectedRanking], Sequence[FoundPassage]]
 ) -> ReplayReport:
-    """Ask every question again and compare the rankings, scores included."""
+    """Ask every question again and compare rankings and scores."""
     equal = tied = 0
     differences = []
     for one in expected:
@@ -166,15 +167,15 @@ def replay(
 
 
 def _differ_in_ties(found: Sequence[ExpectedResult], expected: Sequence[ExpectedResult]) -> bool:
-    """Whether the scores are the same rank by rank, and the same results share each score above the last one."""
+    """Whether scores match rank by rank, and the same results share each score above the last one."""
     if [one.score for one in found] != [one.score for one in expected]:
         return False
-    last = expected[-1].score if expected else None  # a tie with the last one may continue below the cut
+    last = expected[-1].score if expected else None  # a tie with the last result may continue below the cut
     return {one for one in found if one.score != last} == {one for one in expected if one.score != last}
 
 
 def _describe(expected: ExpectedRanking, found: Sequence[ExpectedResult]) -> str:
-    """The first rank that differs."""
+    """Describe the first rank that differs."""
     pairs = zip((*found, None), (*expected.results, None), strict=False)
     rank, (got, wanted) = next((rank, pair) for rank, pair in enumerate(pairs, 1) if pair[0] != pair[1])
     return f"{expected.query_id}, rank {rank}: {_name(got)} instead of {_name(wanted)}"

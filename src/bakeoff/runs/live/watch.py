@@ -1,4 +1,4 @@
-"""A baseline watched: measured again and compared in quality, model vectors, results, latency and kind of question."""
+"""Measures a baseline again and compares quality, model vectors, results, latency and kinds of questions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ DRIFT_LEVEL = 0.01
 FAR_SHARE = 0.05
 SHOWN_QUESTIONS = 3
 FEWEST_QUESTIONS = 5
-PER_SYSTEM = {"results": "enough first results are as before", "latency": "p50 is within the limit"}
-"""Checks with a finding per system, and what it means that all is fine."""
+PER_SYSTEM = {"results": "enough top results are unchanged", "latency": "p50 is within the limit"}
+"""Checks with one finding per system, and the sentence if all of them pass."""
 
 
 class WatchLevel(StrEnum):
-    """How much a finding matters."""
+    """Severity of a finding."""
 
     FINE = "fine"
     WARNING = "warning"
@@ -37,7 +37,7 @@ class WatchLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WatchFinding:
-    """The outcome of one check in a sentence."""
+    """Outcome of one check as a sentence."""
 
     check: str
     level: WatchLevel
@@ -46,7 +46,7 @@ class WatchFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchRules:
-    """What is tolerated: points of the measure, the share of equal results, and how many times slower."""
+    """Tolerances: points of the measure, the share of unchanged results, and the slow-down factor."""
 
     margin: float = 0.02
     overlap: float = 0.9
@@ -55,19 +55,19 @@ class WatchRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchReport:
-    """All findings of one watch, and the gate's own result."""
+    """All findings of a watch, and the gate's result."""
 
     gate: GateResult
     findings: tuple[WatchFinding, ...]
 
     def passed(self, *, strict: bool = False) -> bool:
-        """Whether nothing failed; with `strict`, whether nothing warns either."""
+        """Whether nothing failed; `strict` also forbids warnings."""
         bad = {WatchLevel.FAILED, WatchLevel.WARNING} if strict else {WatchLevel.FAILED}
         return not any(one.level in bad for one in self.findings)
 
     @property
     def shown(self) -> tuple[WatchFinding, ...]:
-        """The findings for a screen: what is fine for every system is one line per check."""
+        """The findings to print: a check that passed for every system is one line."""
         quiet = [one for one in self.findings if one.level is WatchLevel.FINE and one.check in PER_SYSTEM]
         counts = Counter(one.check for one in quiet)
         rest = [one for one in self.findings if one not in quiet]
@@ -115,11 +115,11 @@ def _model_finding(baseline: Result, again: Result) -> WatchFinding:
     changed = changed_models(baseline.record, again.record)
     if changed:
         return WatchFinding("models", WatchLevel.FAILED, " ".join(changed))
-    return WatchFinding("models", WatchLevel.FINE, "every model gives the same vectors as before")
+    return WatchFinding("models", WatchLevel.FINE, "every model returns the same vectors as before")
 
 
 def _overlap_finding(baseline: Result, again: Result, old: str, new: str, rules: WatchRules) -> WatchFinding:
-    """How many of the first results are the same as before."""
+    """How many of the top results are unchanged."""
     before, after = _first_results(baseline, old), _first_results(again, new)
     shares = [
         len(before[query] & after[query]) / max(len(before[query]), len(after[query]), 1)
@@ -129,7 +129,7 @@ def _overlap_finding(baseline: Result, again: Result, old: str, new: str, rules:
     share = sum(shares) / len(shares) if shares else 1.0
     level = WatchLevel.FINE if share >= rules.overlap else WatchLevel.WARNING
     return WatchFinding(
-        "results", level, f"{old}: {share:.0%} of the first {OVERLAP_DEPTH} results are as before"
+        "results", level, f"{old}: {share:.0%} of the top {OVERLAP_DEPTH} results are unchanged"
     )
 
 
@@ -157,15 +157,13 @@ def _latency_finding(baseline: Result, again: Result, old: str, new: str, rules:
 
 
 def question_drift(judged: Sequence[str], new: Sequence[str], embedder: Embedder) -> WatchFinding:
-    """Whether new questions are of the kind that was judged, by their nearest judged question in a model's vectors.
-
-    A judged question is compared with the other judged ones, so both sides have the same meaning.
-    """
+    """Whether new questions resemble the judged ones, by cosine to the nearest judged question. A judged
+    question is compared with the other judged ones, so both sides are comparable."""
     import numpy as np
     from scipy.stats import mannwhitneyu
 
     if len(judged) < FEWEST_QUESTIONS or len(new) < FEWEST_QUESTIONS:
-        text = f"not compared: {len(new)} new and {len(judged)} judged questions, {FEWEST_QUESTIONS} of each are needed"
+        text = f"not compared: {len(new)} new and {len(judged)} judged questions; {FEWEST_QUESTIONS} of each are needed"
         return WatchFinding("questions", WatchLevel.WARNING, text)
     known, asked = (_unit_rows(embedder.embed(texts, Role.QUERY)) for texts in (judged, new))
     between = known @ known.T
