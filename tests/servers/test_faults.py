@@ -90,7 +90,7 @@ def test_a_password_in_the_experiment_is_refused_and_not_shown(
     text = yaml.safe_load(path.read_text())
     text["stores"] = [{name: {key: "x://me:s3cret@127.0.0.1:1/0"}}]
     path.write_text(yaml.safe_dump(text))
-    with pytest.raises(ExperimentError, match="holds a password") as caught:
+    with pytest.raises(ExperimentError, match="contains a password") as caught:
         load_experiment(path)
     assert "s3cret" not in str(caught.value)
 

@@ -1,4 +1,4 @@
-"""A table of chunks made elsewhere: its columns, its rows by document, its vectors in the order of any ids."""
+"""A table of chunks made elsewhere: its columns, its rows by document, its vectors in any order of ids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLOCK = 8_192
 
 
 class ChunkTableParams(BaseModel):
-    """Which table, and what its columns mean."""
+    """Which table, and the meaning of its columns."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -32,8 +32,8 @@ class ChunkTableParams(BaseModel):
     text: str = Field(description="the column of texts")
     document: str = Field("", description="the column of document ids; default: each chunk is a document")
     section: str = Field("", description="the column of section names; default: chunks have none")
-    vector: str = Field("", description="the column of vectors; default: the chunks are embedded")
-    model: str = Field("", description="the embedder that made the vectors, as `embedders` names it")
+    vector: str = Field("", description="the column of vectors; default: none, the chunks are embedded")
+    model: str = Field("", description="the embedder that made the vectors, by its name in `embedders`")
     part: str = Field(
         "", description="the sheet of a workbook, table of an SQLite file, or split of a dataset"
     )
@@ -52,13 +52,13 @@ class ChunkTableParams(BaseModel):
 
     @property
     def columns(self) -> list[str]:
-        """The columns of ids, documents, texts and sections."""
+        """Columns of ids, documents, texts and sections."""
         named = [self.id, self.document or self.id, self.text, *filter(None, [self.section])]
         return list(dict.fromkeys(named))
 
 
 class ChunkTable:
-    """The rows, sorted by document in the order of their first chunks; read when they are first asked for."""
+    """The rows, sorted by document in order of first appearance; read on first use."""
 
     def __init__(self, params: ChunkTableParams) -> None:
         self._params = params
@@ -72,7 +72,7 @@ class ChunkTable:
 
     @cached_property
     def rows(self) -> pa.Table:
-        """Columns id, document, text and section of all chunks, those of one document next to each other."""
+        """Columns id, document, text and section of all chunks, grouped by document."""
         params = self._params
         batches = [_texts(batch, params, self.file.where) for batch in self.file.batches(params.columns)]
         if not batches:
@@ -84,21 +84,21 @@ class ChunkTable:
 
     @cached_property
     def documents(self) -> dict[str, tuple[int, int]]:
-        """The first row and the number of rows of each document."""
+        """First row and number of rows of each document."""
         counted = pc.value_counts(self.rows["document"].combine_chunks())
         names, counts = counted.field("values").to_pylist(), counted.field("counts").to_numpy()
         ends = np.cumsum(counts)
         return {name: (int(end - n), int(n)) for name, n, end in zip(names, counts, ends, strict=True)}
 
     def of_document(self, name: str) -> list[tuple[str, str, str]]:
-        """Id, text and section of a document's chunks, in the order of the table."""
+        """Id, text and section of a document's chunks, in table order."""
         first, count = self.documents.get(name, (0, 0))
         part = self.rows.slice(first, count)
         columns = (part[key].to_pylist() for key in ("id", "text", "section"))
         return list(zip(*columns, strict=True))
 
     def vectors(self, ids: Sequence[str]) -> Iterator[np.ndarray]:
-        """The vectors of some chunks, in their order, some thousands at a time; memory does not grow with them."""
+        """Yield the vectors of some chunks, in their order, some thousands at a time, in bounded memory."""
         place = {name: row for row, name in enumerate(ids)}
         with TempDir("vectors") as folder:
             matrix: np.ndarray | None = None
@@ -145,7 +145,7 @@ def _texts(batch: pa.RecordBatch, params: ChunkTableParams, where: str) -> pa.Re
 
 
 def _sections(batch: pa.RecordBatch, column: str) -> pa.Array:
-    """The section of each row, '' where it has none."""
+    """Section of each row, '' if it has none."""
     if not column:
         return pa.array([""] * len(batch), pa.large_string())
     return pc.fill_null(as_text(batch.column(column), column).cast(pa.large_string()), "")
@@ -162,7 +162,7 @@ def _check_unique(ids: pa.ChunkedArray, where: str) -> None:
 
 
 def _matrix(column: pa.Array, names: Sequence[str], name: str, where: str) -> np.ndarray:
-    """Vectors as rows; a missing one, or one of another length than its neighbours, is an error."""
+    """Vectors as rows; a missing one, or one of another length, is an error."""
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = _parsed(column, name, where)
     if column.null_count:
@@ -190,7 +190,7 @@ def _matrix(column: pa.Array, names: Sequence[str], name: str, where: str) -> np
 
 
 def _parsed(column: pa.Array, name: str, where: str) -> pa.Array:
-    """Vectors that are written as texts, such as [0.1, 0.2]."""
+    """Parse vectors written as text, such as [0.1, 0.2]."""
     try:
         rows = [None if text is None else json.loads(text) for text in column.to_pylist()]
         return pa.array(rows, pa.list_(pa.float32()))

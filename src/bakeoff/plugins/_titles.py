@@ -1,4 +1,4 @@
-"""What a document calls itself: its first heading, or the first line of its module documentation."""
+"""Finds a document's own title: its first heading, or the first line of its module documentation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _python_title(head: str) -> str:
 
 
 def _comment_title(head: str, comment: re.Pattern[str]) -> str:
-    """The first telling line of the comments a file opens with, past licences and directives."""
+    """The first informative line of a file's leading comments, past licences and directives."""
     at = 0
     while match := comment.match(head, at):
         for line in match[0].splitlines():

@@ -1,8 +1,6 @@
-"""Tokenizer files: read with words for what is wrong, and one instance a file where none is changed.
-
-The library keeps what a tokenizer remembers of words for as long as its worker threads live, also when the tokenizer is
-gone: a process that reads the same file for each run would grow by megabytes each time.
-"""
+"""Reads tokenizer files with clear errors, and shares one instance per file. The library keeps a tokenizer's
+word cache for as long as its worker threads live, even after the tokenizer is gone: a process that reads the
+same file for each run would grow by megabytes each time."""
 
 from __future__ import annotations
 
@@ -16,17 +14,17 @@ from bakeoff.errors import DataError, ModelNotFoundError
 
 _SHARED = 8
 _PROBE = "a \u2603"
-"""A word that no vocabulary has shows one that lacks its own token for unknown words."""
+"""A word in no vocabulary, to detect one without a token for unknown words."""
 
 
 def shared_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer of a file without truncation and padding, the same one for everybody: do not change it."""
+    """A file's tokenizer without truncation and padding, shared by all callers: do not modify it."""
     there = _there(path).stat()
     return _load_tokenizer(path, there.st_mtime_ns, there.st_size)
 
 
 def own(path: Path) -> Tokenizer:
-    """A tokenizer of one's own without truncation and padding; it remembers no words."""
+    """A private tokenizer without truncation, padding or word cache."""
     made = _read(_there(path))
     forget = getattr(made.model, "_resize_cache", None)
     if forget is not None:

@@ -157,7 +157,7 @@ def test_squad_paragraphs(tmp_path: Path) -> None:
 
 
 def test_a_password_does_not_belong_into_the_experiment() -> None:
-    with pytest.raises(ValueError, match="holds a password"):
+    with pytest.raises(ValueError, match="contains a password"):
         SqlParams(url="postgresql://me:secret@localhost/db", query="SELECT 1", id="id", text=["body"])
 
 

@@ -1,1 +1,1 @@
-"""Built-in chunkers: how documents are cut."""
+"""Built-in chunkers, which split documents."""

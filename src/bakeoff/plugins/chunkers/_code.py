@@ -1,4 +1,4 @@
-"""Program text as blocks: the definitions of a syntax tree, the small ones joined, every character kept."""
+"""Splits source code into blocks: the definitions of a syntax tree, small ones joined, every character kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bakeoff.corpus.grammars.names import name_of, symbol_of
 from bakeoff.corpus.grammars.parsing import parse, to_characters
 from bakeoff.plugins.chunkers._context import CodeDefinition, Path
 
-# as names of this module: reading a member of an enum costs as much as reading a node
+# as module names: reading an enum member costs as much as reading a node
 _SCOPE, _WRAPPER, _OPEN, _LEADING = (
     GrammarPart.SCOPE,
     GrammarPart.WRAPPER,
@@ -22,7 +22,7 @@ _SCOPE, _WRAPPER, _OPEN, _LEADING = (
 _DEPTH = 40  # nested scopes looked into; deeper ones stay whole
 _INDENT = 200  # bytes of indentation before a definition
 _SIGNATURE = 200  # bytes of a definition's first line that are kept
-_TINY = 5  # a block below 1/5 of the joining size goes with what follows it, however long that is
+_TINY = 5  # a block below 1/5 of the joining size joins its successor, whatever its length
 
 
 class CodeBlock(NamedTuple):
@@ -35,13 +35,13 @@ class CodeBlock(NamedTuple):
 
 
 _Mark = tuple[int, Path, CodeDefinition | None]
-"""Where a block starts in bytes, the scopes around it, and what it defines; plain as there are many."""
+"""Start of a block in bytes, its enclosing scopes, and what it defines; a plain tuple as there are many."""
 
 
 def blocks(
     text: str, grammar: LoadedGrammar, join_below: int, max_chars: int, signatures: bool = False
 ) -> list[CodeBlock]:
-    """The text's blocks in order, together the whole text; raises ParseError."""
+    """The text's blocks in order, covering the whole text; raises ParseError."""
     data, root = parse(text, grammar)
     walk = _Walk(data, grammar, join_below, signatures)
     walk.visit(root.named_children, (), 0)
@@ -51,7 +51,7 @@ def blocks(
 
 
 class _Walk:
-    """Goes through the upper levels of a tree and notes where blocks start; never enters a function."""
+    """Walks the upper levels of a tree and records where blocks start; never enters a function."""
 
     def __init__(self, data: bytes, grammar: LoadedGrammar, small: int, signatures: bool) -> None:
         self.marks: list[_Mark] = []
@@ -62,7 +62,7 @@ class _Walk:
         self._signatures = signatures
 
     def visit(self, nodes: Sequence[Node], path: Path, depth: int) -> None:
-        """Note the blocks among siblings; comments stay with the definition right below them."""
+        """Record the blocks among siblings; comments stay with the definition right below them."""
         parts, leading, last = self._parts, -1, 0
         for node in nodes:
             part = parts.get(node.kind_id)
@@ -81,7 +81,7 @@ class _Walk:
             self._filler(leading, path)
 
     def _item(self, node: Node, part: GrammarPart | None, start: int, path: Path, depth: int) -> None:
-        """One sibling other than a comment."""
+        """Record one sibling other than a comment."""
         if part is None or depth > _DEPTH:
             self._filler(start, path)
         elif part is _OPEN:
@@ -95,7 +95,7 @@ class _Walk:
                 self._define(inner, names, start, path, depth)
 
     def _unwrap(self, node: Node, part: GrammarPart) -> tuple[Node | None, Node]:
-        """The definition inside wrappers, and the node that bears its name."""
+        """The definition inside wrappers, and the node with its name."""
         names = node
         while part is _WRAPPER:
             for child in node.named_children:
@@ -142,7 +142,7 @@ class _Walk:
         marks.append((start, path, own))
 
     def _line_start(self, start: int) -> int | None:
-        """The first byte of the line if only blanks precede `start` on it."""
+        """First byte of the line if only whitespace precedes `start` on it."""
         line = self._data.rfind(b"\n", max(0, start - _INDENT), start) + 1
         if line == 0 and start > _INDENT:
             return None
@@ -150,7 +150,7 @@ class _Walk:
 
 
 def _join(marks: Sequence[_Mark], starts: Sequence[int], below: int, max_chars: int) -> list[CodeBlock]:
-    """Blocks of neighbours of one scope up to `below` characters; a tiny one goes with what follows it."""
+    """Join neighbouring blocks of one scope up to `below` characters; a tiny one joins its successor."""
     found: list[CodeBlock] = []
     first, last = 0, len(marks) - 1
     for number, mark in enumerate(marks):
@@ -166,7 +166,7 @@ def _join(marks: Sequence[_Mark], starts: Sequence[int], below: int, max_chars: 
 
 
 def _goes_on(size: int, following: int, closing: bool, below: int, max_chars: int) -> bool:
-    """Whether a block takes in the one that follows, which is the last of its scope if `closing`."""
+    """Whether a block absorbs its successor, which is the last of its scope if `closing`."""
     if size + following <= below:
         return True
     tiny = below // _TINY

@@ -1,4 +1,4 @@
-"""The text put before a chunk when it is embedded: where the chunk is from, in one of five styles."""
+"""The context prepended to a chunk for embedding: where the chunk comes from, in one of five styles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Style(StrEnum):
 
 
 class CodeDefinition(NamedTuple):
-    """A named thing in code: its breadcrumb, its part of a dotted symbol, its first line if asked for."""
+    """A definition in code: its breadcrumb, its part of a dotted symbol, and its first line if requested."""
 
     label: str
     symbol: str
@@ -30,12 +30,12 @@ Path = tuple[CodeDefinition, ...]
 
 
 class CodeContext:
-    """The contexts of one document of program text; `mark` starts a comment in its language."""
+    """Contexts of one source file; `mark` starts a comment in its language."""
 
     def __init__(self, style: Style, file: str, about: str, mark: str) -> None:
         self._file, self._about, self._mark = file, about, mark
         self._bracketed = f"[file: {file}] {about}".rstrip()
-        # chosen once a document, as every chunk of a corpus has a context
+        # chosen once per document, as every chunk has a context
         self.of: Callable[[Path, Path], str] = {
             Style.NONE: lambda *_: "",
             Style.BRACKET: self._bracket,
@@ -65,7 +65,7 @@ class CodeContext:
 
 
 def _labels(around: Path, own: Path) -> str:
-    """A breadcrumb; definitions that share a chunk are its last step together."""
+    """A breadcrumb; definitions that share a chunk form its last step together."""
     if len(own) == 1:
         return " > ".join([definition.label for definition in around + own])
     together = (", ".join([definition.label for definition in own]),) if own else ()
@@ -73,7 +73,7 @@ def _labels(around: Path, own: Path) -> str:
 
 
 def section_context(style: Style, file: str, titles: Sequence[str], levels: Sequence[int]) -> str:
-    """The context of prose under headings, outermost first; a level of 0 has no Markdown mark."""
+    """Context of prose under headings, outermost first; a level of 0 has no Markdown mark."""
     marked = [f"{'#' * level} {title}".strip() for level, title in zip(levels, titles, strict=True)]
     match style:
         case Style.NONE:

@@ -1,4 +1,4 @@
-"""Spans of text: trimming them, and cutting those that are too long without losing a character."""
+"""Spans of text: trims them, and splits long ones without losing a character."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ SENTENCE = (". ", "! ", "? ", ".\t", *stop_words())
 WORD = (" ", "\t")
 
 PROSE = (PARAGRAPH, LINE, SENTENCE, WORD)
-"""Where prose is best cut, best first."""
+"""Best separators of prose, best first."""
 
 SOURCE = (PARAGRAPH, LINE, WORD)
-"""Where program text is best cut, best first."""
+"""Best separators of source code, best first."""
 
-_BACK = 64  # characters a forced cut may move back for the sake of one written character or word
+_BACK = 64  # characters a forced cut may move back to keep a character sequence or word whole
 
 
 def trim(text: str, start: int, end: int) -> Span | None:
-    """The span without its blank end and its blank first lines; None where nothing is left."""
+    """Strip a span's trailing whitespace and blank first lines; None if nothing is left."""
     body = text[start:end].rstrip()
     if not body:
         return None
@@ -37,7 +37,8 @@ def trim(text: str, start: int, end: int) -> Span | None:
 
 
 def split(text: str, start: int, end: int, max_chars: int, levels: Sequence[Sequence[str]]) -> Iterator[Span]:
-    """Contiguous spans of at most `max_chars` characters, evenly long, cut at the best separator near."""
+    """Yield contiguous spans of at most `max_chars` characters and similar length, cut at the best nearby
+    separator."""
     while end - start > max_chars:
         even = (end - start) / ceil((end - start) / max_chars)
         at = find_cut(text, start, start + min(max_chars, ceil(even * 1.2)), levels)
@@ -49,7 +50,7 @@ def split(text: str, start: int, end: int, max_chars: int, levels: Sequence[Sequ
 def split_lines(
     text: str, start: int, end: int, max_lines: int, levels: Sequence[Sequence[str]]
 ) -> Iterator[Span]:
-    """Contiguous spans of at most `max_lines` lines, evenly long, cut at the best separator near."""
+    """Yield contiguous spans of at most `max_lines` lines and similar length, cut at the best nearby separator."""
     while (lines := text.count("\n", start, end) + 1) > max_lines:
         even = ceil(lines / ceil(lines / max_lines) * 1.2)
         at = find_cut(text, start, _after_lines(text, start, end, min(max_lines, even)), levels)
@@ -66,7 +67,7 @@ def _after_lines(text: str, start: int, end: int, count: int) -> int:
 
 
 def find_cut(text: str, start: int, limit: int, levels: Sequence[Sequence[str]]) -> int:
-    """The last good place to cut in the later two thirds of a window, or its end where there is none."""
+    """Last good cut in the later two thirds of a window, or its end if there is none."""
     floor = start + (limit - start) // 3
     for separators in _ascii_only(tuple(levels)) if text.isascii() else levels:
         at = max(_last(text, separator, floor, limit) for separator in separators)
@@ -77,7 +78,7 @@ def find_cut(text: str, start: int, limit: int, levels: Sequence[Sequence[str]])
 
 @lru_cache
 def _ascii_only(levels: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-    """The separators that ASCII text can have."""
+    """The separators that can occur in ASCII text."""
     return [[separator for separator in separators if separator.isascii()] for separators in levels]
 
 

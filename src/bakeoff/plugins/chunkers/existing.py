@@ -1,4 +1,4 @@
-"""Chunks made elsewhere, from a table; each is placed in its document, and keeps its id and vector."""
+"""Chunks made elsewhere, from a table; each is located in its document, and keeps its id and vector."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN = 3
 
 
 class ExistingChunker:
-    """Finds the chunks of each document: the same characters, else the same words with other blanks or case."""
+    """Locates the chunks of each document: exact text first, then ignoring whitespace and case."""
 
     version: ClassVar[str] = "1"
     Params = ChunkTableParams
@@ -26,22 +26,22 @@ class ExistingChunker:
         self._params, self._table = params, ChunkTable(params)
 
     def content_version(self) -> str:
-        """The fingerprint of the table's bytes."""
+        """Fingerprint of the table's bytes."""
         return table_version(self._params.table)
 
     def check_documents(self, ids: Collection[str]) -> None:
-        """Raise a ChunkerError for chunks whose document is not in the corpus."""
+        """Raise ChunkerError for chunks whose document is not in the corpus."""
         lost = [name for name in self._table.documents if name not in ids]
         if lost:
             chunks = sum(self._table.documents[name][1] for name in lost)
             raise ChunkerError(
                 f"{self._table.file.where}: {chunks:,} chunks are of {len(lost):,} documents that the corpus does not "
-                f"have, such as {', '.join(lost[:SHOWN])}. Correct the column, or leave `corpus` out: the documents "
-                "are then made of the chunks."
+                f"have, such as {', '.join(lost[:SHOWN])}. Correct the column, or remove `corpus` to build "
+                "the documents from the chunks."
             )
 
     def chunk(self, document: Document) -> Iterable[Piece]:
-        """The pieces of a document in order of their start."""
+        """Yield the pieces of a document, by start."""
         found: list[Piece] = []
         lost: list[str] = []
         before: Piece | None = None
@@ -55,22 +55,22 @@ class ExistingChunker:
         if lost:
             raise ChunkerError(
                 f"{document.id}: the text of {len(lost)} of its {len(lost) + len(found)} chunks is not in the "
-                f"document, such as that of {', '.join(lost[:SHOWN])}. Leave `corpus` out: the documents are then "
-                "made of the chunks."
+                f"document, such as that of {', '.join(lost[:SHOWN])}. Remove `corpus` to build the "
+                "documents from the chunks."
             )
         return sorted(found, key=lambda piece: (piece.start, piece.end))
 
     def vector_model(self) -> str:
-        """The embedder that made the vectors, '' where there are none."""
+        """Name of the embedder that made the vectors; '' if there are none."""
         return self._params.model
 
     def vectors(self, ids: Sequence[str]) -> Iterator[np.ndarray]:
-        """The vectors of chunks, in their order."""
+        """Yield the vectors of chunks, in their order."""
         return self._table.vectors(ids)
 
 
 def find_chunk(text: str, chunk: str, before: Piece | None) -> tuple[int, int] | None:
-    """Where a chunk is in a document, after the chunk before it if it is there too; None where it is nowhere."""
+    """Locate a chunk in a document, preferably after the previous one; None if it is not there."""
     after = before.end + 2 if before else 0
     if text.startswith(chunk, after):
         return after, after + len(chunk)

@@ -23,23 +23,21 @@ class LineChunker:
 
         model_config = ConfigDict(extra="forbid", frozen=True)
 
-        code_lines: int = Field(50, ge=1, description="lines a chunk has in program text")
-        doc_lines: int = Field(100, ge=1, description="lines a chunk has in any other document")
+        code_lines: int = Field(50, ge=1, description="lines per chunk in source code")
+        doc_lines: int = Field(100, ge=1, description="lines per chunk in other documents")
         overlap: float = Field(
-            0.25, ge=0, lt=1, description="share of a chunk's lines that the next one repeats"
+            0.25, ge=0, lt=1, description="overlap with the next chunk, as a share of its lines"
         )
-        max_chars: int = Field(
-            8000, ge=1, description="characters at which a window of long lines is cut further"
-        )
+        max_chars: int = Field(8000, ge=1, description="most characters in a window; longer ones are split")
         context: Literal["bracket", "none"] = Field(
-            "bracket", description="what is put before each chunk when embedding: '[file: path]', or nothing"
+            "bracket", description="what is prefix of each chunk when embedding: '[file: path]', or nothing"
         )
 
     def __init__(self, params: Params) -> None:
         self._params = params
 
     def chunk(self, document: Document) -> Iterator[Piece]:
-        """The document's windows in order."""
+        """Yield the document's windows in order."""
         text, max_chars = document.text, self._params.max_chars
         context = f"[file: {document.id}]\n\n" if self._params.context == "bracket" else ""
         parts = [
@@ -48,7 +46,7 @@ class LineChunker:
             for part in split(text, start, end, max_chars, SOURCE)
             if (span := trim(text, *part))
         ]
-        # windows overlap, so the parts of one that was cut further may start after those of the next
+        # windows overlap, so parts of a split one may start after those of the next
         for start, end in sorted(set(parts)):
             yield Piece(start, end, context)
 

@@ -1,4 +1,4 @@
-"""Chunks up to a size, cut at the largest separator at hand: paragraph, line, sentence, word."""
+"""Chunks up to a size, cut at the largest separator available: paragraph, line, sentence, word."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bakeoff.types import Document, Piece
 
 
 class RecursiveChunker:
-    """Fills each chunk up to its size and ends it at a paragraph if it can, else at something smaller."""
+    """Fills each chunk up to its size and ends it at a paragraph if possible, else at a smaller unit."""
 
     version: ClassVar[str] = f"2 with {VERSION}"
 
@@ -22,12 +22,12 @@ class RecursiveChunker:
 
         model_config = ConfigDict(extra="forbid", frozen=True)
 
-        size: int = Field(1200, ge=1, description="characters a chunk has at most")
-        overlap: int = Field(150, ge=0, description="characters of a chunk that the next one repeats")
+        size: int = Field(1200, ge=1, description="most characters in a chunk")
+        overlap: int = Field(150, ge=0, description="characters of overlap with the next chunk")
 
         @model_validator(mode="after")
         def _smaller(self) -> RecursiveChunker.Params:
-            # a cut lies in the later two thirds of a window: with more overlap the end might not move on
+            # a cut lies in the later two thirds of a window: with more overlap the chunker might not advance
             if self.overlap * 3 > self.size:
                 raise ValueError(f"overlap {self.overlap} is more than a third of size {self.size}: lower it")
             return self
@@ -36,7 +36,7 @@ class RecursiveChunker:
         self._params = params
 
     def chunk(self, document: Document) -> Iterator[Piece]:
-        """The document's chunks in order."""
+        """Yield the document's chunks in order."""
         for window in self._windows(document.text):
             if span := trim(document.text, *window):
                 yield Piece(*span)

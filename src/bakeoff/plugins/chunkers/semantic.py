@@ -1,4 +1,4 @@
-"""Chunks along a document's own structure: definitions of code, headings of prose."""  # S2-19, S2-20, S2-21
+"""Chunks along a document's own structure: definitions in code, headings in prose."""  # S2-19, S2-20, S2-21
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class SemanticChunker:
-    """Keeps functions, methods, classes and sections whole and puts its place before each chunk."""
+    """Keeps functions, methods, classes and sections whole and prepends each chunk's location."""
 
     version: ClassVar[str] = f"2 with {grammar_versions()} and {VERSION}"
 
@@ -34,14 +34,14 @@ class SemanticChunker:
 
         context: Style = Field(
             Style.BRACKET,
-            description="how a chunk's file, scope or section is written before it when embedding",
+            description="style of the file, scope or section prepended to a chunk for embedding",
         )
         max_chars: int = Field(
-            2500, ge=1, description="characters a chunk has at most; longer ones are cut at lines"
+            2500, ge=1, description="most characters in a chunk; longer ones are cut at lines"
         )
-        max_lines: int = Field(80, ge=1, description="lines a chunk of code has at most")
+        max_lines: int = Field(80, ge=1, description="most lines in a chunk of code")
         merge_below: int = Field(
-            800, ge=0, description="characters up to which small neighbours of one scope are joined"
+            800, ge=0, description="small neighbours of one scope are joined up to this many characters"
         )
 
     def __init__(self, params: Params) -> None:
@@ -50,7 +50,7 @@ class SemanticChunker:
         self._said: set[str] = set()
 
     def chunk(self, document: Document) -> Iterator[Piece]:
-        """The document's pieces in order."""
+        """Yield the document's pieces in order."""
         kind = document.kind
         if kind in CODE or kind in DATA:
             return self._code(document)
@@ -70,7 +70,7 @@ class SemanticChunker:
                     yield Piece(span[0], span[1], context, "", symbol)
 
     def _blocks(self, document: Document) -> Sequence[CodeBlock]:
-        """The definitions of a document, or all of it as one where it cannot be parsed."""
+        """The definitions of a document; a single block if it can't be parsed."""
         params = self._params
         if grammar := self._grammar(document.kind):
             try:
@@ -92,10 +92,10 @@ class SemanticChunker:
             return None
 
     def _say(self, kind: str, what: str) -> None:
-        """Warn once a kind that it is cut at lines, not at definitions."""
+        """Warn once per kind that it is split at lines, not at definitions."""
         if kind not in self._said:
             self._said.add(kind)
-            _log.warning("semantic: %s; such documents are cut at lines, not at definitions", what)
+            _log.warning("semantic: %s; such documents are split at lines, not at definitions", what)
 
     def _cut_code(self, text: str, block: CodeBlock) -> Iterable[Span]:
         start, end, params = block.start, block.end, self._params
@@ -122,7 +122,7 @@ class SemanticChunker:
 
 
 def _symbol(block: CodeBlock) -> str:
-    """The dotted names of what a block defines, or else of the scope around it."""
+    """Dotted names of what a block defines, or of the enclosing scope."""
     scope = ".".join([definition.symbol for definition in block.path if definition.symbol])
     names = [f"{scope}.{own.symbol}" if scope else own.symbol for own in block.own if own.symbol]
     return ", ".join(names) or scope

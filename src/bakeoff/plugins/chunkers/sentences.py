@@ -1,4 +1,4 @@
-"""A number of sentences a chunk."""
+"""Chunks of a fixed number of sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bakeoff.types import Document, Piece
 
 
 class SentencesChunker:
-    """Joins neighbouring sentences of any script; Thai and Lao, which have no full stop, are cut at blanks."""
+    """Joins neighbouring sentences in any script; Thai and Lao, which have no full stop, are split at spaces."""
 
     version: ClassVar[str] = f"2 with {VERSION}"
 
@@ -26,13 +26,11 @@ class SentencesChunker:
         language: LanguageName | None = Field(
             None,
             exclude_if=lambda value: value is None,
-            description="whose abbreviations end no sentence; usually the corpus's",
+            description="language whose abbreviations don't end a sentence; default: the corpus's",
         )
-        size: int = Field(5, ge=1, description="sentences a chunk has at most")
-        overlap: int = Field(1, ge=0, description="sentences of a chunk that the next one repeats")
-        max_chars: int = Field(
-            2000, ge=1, description="characters a chunk has at most; a longer sentence is cut"
-        )
+        size: int = Field(5, ge=1, description="most sentences in a chunk")
+        overlap: int = Field(1, ge=0, description="sentences of overlap with the next chunk")
+        max_chars: int = Field(2000, ge=1, description="most characters in a chunk; a longer sentence is cut")
 
         @model_validator(mode="after")
         def _smaller(self) -> SentencesChunker.Params:
@@ -44,13 +42,13 @@ class SentencesChunker:
         self._params = params
 
     def chunk(self, document: Document) -> Iterator[Piece]:
-        """The document's chunks in order."""
+        """Yield the document's chunks in order."""
         for window in self._windows(list(self._sentences(document.text))):
             if span := trim(document.text, *window):
                 yield Piece(*span)
 
     def _sentences(self, text: str) -> Iterator[Span]:
-        """Contiguous spans, each a sentence with the blanks after it, none longer than `max_chars`."""
+        """Yield contiguous spans, each a sentence with trailing whitespace, none longer than `max_chars`."""
         for start, end in sentences(text, self._params.language):
             yield from split(text, start, end, self._params.max_chars, (SENTENCE, ("\n",), WORD))
 
@@ -62,7 +60,7 @@ class SentencesChunker:
             first = max(first + 1, last - self._params.overlap)
 
     def _fill(self, sentences: list[Span], first: int) -> int:
-        """The index after the last sentence that still fits a chunk starting at `first`."""
+        """Index after the last sentence that fits a chunk starting at `first`."""
         last, start = first + 1, sentences[first][0]
         while (
             last < min(first + self._params.size, len(sentences))

@@ -20,7 +20,7 @@ _BLOCK = 200_000  # characters tokenised at once, which bounds memory
 
 
 class TokensChunker:
-    """Cuts by a tokenizer's count, so that no chunk is longer than a model can read."""
+    """Splits by a tokenizer's count, so that no chunk exceeds what a model can read."""
 
     version: ClassVar[str] = f"2 with {VERSION}"
 
@@ -29,11 +29,11 @@ class TokensChunker:
 
         model_config = ConfigDict(extra="forbid", frozen=True)
 
-        size: int = Field(256, ge=1, description="tokens a chunk has at most")
-        overlap: int = Field(32, ge=0, description="tokens of a chunk that the next one repeats")
+        size: int = Field(256, ge=1, description="most tokens in a chunk")
+        overlap: int = Field(32, ge=0, description="tokens of overlap with the next chunk")
         tokenizer: str = Field(
             "wordllama",
-            description="whose tokens: 'wordllama', 'words' (as tokens@k counts), or the path of a tokenizer.json",
+            description="tokenizer: 'wordllama', 'words' (as tokens@k counts), or the path of a tokenizer.json",
         )
 
         @model_validator(mode="after")
@@ -47,7 +47,7 @@ class TokensChunker:
         self._starts = token_starts if params.tokenizer == "words" else _starts_of(params.tokenizer)
 
     def chunk(self, document: Document) -> Iterator[Piece]:
-        """The document's windows in order."""
+        """Yield the document's windows in order."""
         text, size = document.text, self._params.size
         starts = self._starts(text)
         if not starts:
@@ -55,7 +55,7 @@ class TokensChunker:
         starts[0] = 0
         for first in range(0, len(starts), size - self._params.overlap):
             last = first + size
-            # a window reaches to the next token's start, so that characters without a token are kept
+            # a window extends to the next token's start, so that characters without a token are kept
             if span := trim(text, starts[first], starts[last] if last < len(starts) else len(text)):
                 yield Piece(*span)
             if last >= len(starts):
@@ -63,7 +63,7 @@ class TokensChunker:
 
 
 def _starts_of(name: str) -> Callable[[str], list[int]]:
-    """A function that gives the first character of every token, in order."""
+    """A function that returns the first character of every token, in order."""
     tokenizer = tokenizers.shared_tokenizer(_path(name))
 
     def starts(text: str) -> list[int]:
@@ -77,7 +77,7 @@ def _starts_of(name: str) -> Callable[[str], list[int]]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str]]:
-    """The text in blocks that end at a blank where there is one near."""
+    """Yield the text in blocks that end at a space if there is one nearby."""
     base = 0
     while base < len(text):
         end = base + _BLOCK

@@ -12,7 +12,7 @@ from bakeoff.types import Document, Piece
 
 
 class WholeChunker:
-    """Cuts nothing: for short documents, and as the control of every other chunker."""
+    """Splits nothing: for short documents, and as a baseline for other chunkers."""
 
     version: ClassVar[str] = "1"
 
@@ -25,6 +25,6 @@ class WholeChunker:
         self._params = params
 
     def chunk(self, document: Document) -> Iterator[Piece]:
-        """One piece, or none where the document is blank."""
+        """Yield one piece, or none if the document is blank."""
         if span := trim(document.text, 0, len(document.text)):
             yield Piece(*span)

@@ -1,1 +1,1 @@
-"""Built-in embedding models, registered by entry points like anyone else's."""
+"""Built-in embedding models, registered by entry points like third-party ones."""

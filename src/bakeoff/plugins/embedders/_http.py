@@ -1,4 +1,4 @@
-"""What every embedder behind HTTP shares: batches, what a server says of its model, checks of its vectors."""
+"""Base of embedders behind HTTP: batching, the server's model description, checks of its vectors."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from bakeoff.runtime.json_client import OTHER_SHAPE, JsonClient
 from bakeoff.types import Json, JsonObject, ModelInfo, Role
 
 MOST_DIMS = 65_536
-"""Numbers in one vector; the longest of known models have 16,384."""
-PROBE = "a sentence that shows how long this model's vectors are"
+"""Most numbers in one vector; the longest of known models have 16,384."""
+PROBE = "a sentence to measure the length of this model's vectors"
 
 
 class HttpParams(EmbedderParams):
-    """What every embedder behind HTTP can be told."""
+    """Parameters of every embedder behind HTTP."""
 
     batch_size: int = Field(32, ge=1, le=2048, description="most texts in one request")
     timeout: float = Field(60.0, gt=0, le=3600, description="seconds to wait for one answer")
-    retries: int = Field(
-        3, ge=0, le=20, description="times a request is repeated after 429, 5xx or a timeout"
-    )
+    retries: int = Field(3, ge=0, le=20, description="retries after 429, 5xx or a timeout")
     requests_per_minute: float | None = Field(
-        None, gt=0, description="most requests a minute; default: no limit"
+        None, gt=0, description="most requests per minute; default: no limit"
     )
     max_characters: int | None = Field(
-        None, ge=1, description="characters of a text that are sent; default: all, the server cuts or refuses"
+        None,
+        ge=1,
+        description="most characters sent per text; default: all, leaving it to the server to truncate or reject",
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerMessage:
-    """What a server says about its model; empty where it says nothing."""
+    """A server's description of its model; empty fields are unknown."""
 
     revision: str = ""
     digest: str = ""
@@ -51,7 +51,7 @@ class ServerMessage:
 
 
 class HttpEmbedder(ABC):
-    """An embedder behind HTTP; a kind of server says how it is asked and what it tells about its model."""
+    """An embedder behind HTTP; a subclass implements the request and the model description."""
 
     version: ClassVar[str] = "1"
     engine: ClassVar[str] = "HTTP"
@@ -66,15 +66,15 @@ class HttpEmbedder(ABC):
 
     @abstractmethod
     def _ask(self, texts: list[str], role: Role) -> Json:
-        """The server's vectors of one batch, as lists of numbers."""
+        """Request the vectors of one batch, as lists of numbers."""
 
     def _describe_model(self) -> ServerMessage:
-        """What the server tells about its model; asked once, after its first vector."""
+        """Request the model's description; called once, after the first vector."""
         return ServerMessage()
 
     @cached_property
     def info(self) -> ModelInfo:
-        """What identifies these vectors; one text is embedded to learn their length."""
+        """Identity of these vectors; embeds one text to learn their length."""
         probe = self._batch([PROBE], Role.DOCUMENT)[0]
         with self._understood():
             about = self._describe_model()
@@ -91,7 +91,7 @@ class HttpEmbedder(ABC):
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
-        """One float32 row for each text, in order; an empty text is sent as one space."""
+        """Return one float32 row per text, in order; an empty text is sent as one space."""
         info, size = self.info, self._params.batch_size
         if not texts:
             return np.empty((0, info.dims), np.float32)
@@ -114,54 +114,56 @@ class HttpEmbedder(ABC):
         return np.stack(rows)
 
     def _in_order(self, given: list[JsonObject], texts: int) -> list[Any]:
-        """The embeddings of an answer whose rows are numbered; every text has a number of its own."""
+        """Order an answer's embeddings by their index; every text must have its own."""
         numbers = [row["index"] for row in given]
         if len(numbers) == texts and sorted(numbers) != list(range(texts)):
             raise EmbedderError(
-                f"{self._server.host} numbered the vectors of {self._model} {_some(numbers)} for {texts} texts, so it "
-                "is not known which vector belongs to which text. None of them is kept."
+                f"{self._server.host} numbered the vectors of {self._model} {_some(numbers)} for {texts} "
+                "texts, so they can't be matched to texts. The batch was discarded."
             )
         return [row["embedding"] for row in sorted(given, key=lambda row: row["index"])]
 
     def _numbers(self, row: Json) -> np.ndarray:
-        """A vector of the answer; text is refused, for its digits would be taken for numbers."""
+        """Parse a vector of the answer; text is rejected, because its digits would be read as numbers."""
         if isinstance(row, str) or not all(type(number) in (int, float) for number in row):
             raise EmbedderError(
-                f"{self._server.host} gave a vector of {self._model} that is not a list of numbers: "
-                f"{_shorten(row)}. None of this batch is kept."
+                f"{self._server.host} returned a vector of {self._model} that is not a list of numbers: "
+                f"{_shorten(row)}. The batch was discarded."
             )
         return np.array(row, np.float32)
 
     @contextlib.contextmanager
     def _understood(self) -> Iterator[None]:
-        """Say of an answer that is JSON, but not what this kind of server answers, whose it is."""
+        """Name the server in errors about an answer with an unexpected structure."""
         try:
             yield
         except OTHER_SHAPE as exc:
             raise EmbedderError(
-                f"{self._server.host} answered in another shape than this kind of server does ({exc!r}). "
-                "Choose the embedder that speaks its protocol."
+                f"{self._server.host} sent an unexpected response ({exc!r}). Choose the embedder for its "
+                "protocol."
             ) from exc
 
     def _check(self, rows: list[np.ndarray], texts: int) -> None:
-        """One finite row of the known length for each text."""
+        """Raise unless there is one finite row of the known length per text."""
         host = self._server.host
         if len(rows) != texts:
-            raise EmbedderError(f"{host} gave {len(rows)} vectors for {texts} texts; none of them is kept.")
+            raise EmbedderError(
+                f"{host} returned {len(rows)} vectors for {texts} texts; the batch was discarded."
+            )
         for row in rows:
             if row.size > MOST_DIMS:
                 raise EmbedderError(
-                    f"{host} gave a vector of {row.size:,} numbers for {self._model}; {MOST_DIMS:,} is the most that "
-                    "is taken. Check the address and the model."
+                    f"{host} returned a vector of {row.size:,} numbers for {self._model}; at most "
+                    f"{MOST_DIMS:,} are accepted. Check the address and the model."
                 )
             self._dims = self._dims or len(row)
             if row.shape != (self._dims,) or not len(row):
                 raise EmbedderError(
-                    f"{host} gave a vector of shape {row.shape} after vectors of {self._dims} numbers; another "
-                    "model answers now. None of this batch is kept."
+                    f"{host} returned a vector of shape {row.shape} after vectors of {self._dims} numbers; "
+                    "the model behind it changed. The batch was discarded."
                 )
             if not np.isfinite(row).all():
-                raise EmbedderError(f"{host} gave a vector that is not finite for {self._model}.")
+                raise EmbedderError(f"{host} returned a vector that is not finite for {self._model}.")
 
 
 def _some(numbers: list[object]) -> str:

@@ -1,4 +1,4 @@
-"""What embedders share: the parameter every one has, and an engine that starts on first use."""
+"""What embedders share: common parameters, and an engine that starts on first use."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ T = TypeVar("T")
 
 
 class EmbedderParams(BaseModel):
-    """What every embedder can be told."""
+    """Parameters of every embedder."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     storage: Literal["float32", "float16", "int8"] = Field(
-        "float32", description="how chunk vectors are stored and indexed; the loss is measured and told"
+        "float32", description="how chunk vectors are stored and indexed; the loss is measured and reported"
     )
 
 
 class StartedModel(Generic[T]):
-    """A heavy thing made by the first who asks, shared by the others, and given back at the end."""
+    """An expensive object created by the first caller, shared by the others, and released at the end."""
 
     def __init__(self, start: Callable[[], T], stop: Callable[[T], None] = lambda _: None) -> None:
         self._start, self._stop = start, stop
@@ -30,7 +30,7 @@ class StartedModel(Generic[T]):
         self._made: T | None = None
 
     def get(self) -> T:
-        """The thing, started now if it is not running."""
+        """Return the object, starting it if needed."""
         with self._lock:
             if self._made is None:
                 self._made = self._start()

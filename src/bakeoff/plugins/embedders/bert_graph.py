@@ -1,9 +1,7 @@
-"""Builds an ONNX graph of a sentence encoder from its safetensors weights, without torch.
-
-The graph takes token ids of texts of one exact length, so it needs no padding and no mask, and gives unit
-vectors, or one vector for each token. Residual sums stay apart from LayerNormalization because ONNX Runtime's fused
-SkipLayerNormalization was four times slower on the AVX-512 CPU where both were timed.
-"""
+"""Builds an ONNX graph of a sentence encoder (BERT, RoBERTa, MPNet) from its safetensors weights, without
+torch. The graph takes token ids of texts of equal length, so it needs no padding or mask, and returns unit
+vectors, or one vector per token. Residual sums are kept separate from LayerNormalization because ONNX
+Runtime's fused SkipLayerNormalization was four times slower on the AVX-512 CPU where both were timed."""
 
 from __future__ import annotations
 
@@ -28,12 +26,11 @@ _FIRST_TENSORS = (_WORDS, "embeddings.tok_embeddings.weight")
 _FARTHEST = 128  # tokens; farther ones share the last bucket of MPNet's relative positions
 
 Output = Literal["mean", "tokens"]
-"""What a graph gives: the unit mean of a text's tokens, or the vector of each."""
+"""Output of a graph: the unit mean of a text's tokens, or the vector of each token."""
 
 
 def save_graph(folder: Path, target: Path, quantise: bool, output: Output = "mean") -> None:
-    """Write the graph of the encoder in `folder`; quantised, its matrices are int8 with a scale a column.
-
+    """Write the graph of the encoder in `folder`; quantised, its matrices are int8 with a scale per column.
     Weights use 7 bits: 8 overflow the 16-bit sums of CPUs without VNNI, and products would depend on the CPU.
     """
     graph = build_graph(folder, output)
@@ -55,7 +52,7 @@ def save_graph(folder: Path, target: Path, quantise: bool, output: Output = "mea
 
 
 def build_graph(folder: Path, output: Output = "mean") -> onnx.ModelProto:
-    """The encoder in `folder` as a graph from `ids` (texts × tokens) to `vectors`, one for each text or token."""
+    """The encoder in `folder` as a graph from `ids` (texts × tokens) to `vectors`, one per text or token."""
     shape = read_encoder_shape(folder / "config.json")
     try:
         weights = _weights(folder / "model.safetensors")
@@ -68,7 +65,7 @@ def build_graph(folder: Path, output: Output = "mean") -> onnx.ModelProto:
 
 
 def _weights(file: Path) -> dict[str, np.ndarray]:
-    """The tensors in 32 bits, without the family's name that some files put before each of theirs."""
+    """The tensors as float32, without the family prefix that some files add to their names."""
     tensors = load_file(file)
     first = next(((name, end) for name in tensors for end in _FIRST_TENSORS if name.endswith(end)), ("", ""))
     prefix = first[0].removesuffix(first[1])
@@ -80,7 +77,7 @@ def _weights(file: Path) -> dict[str, np.ndarray]:
 
 
 def relative_buckets(tokens: int, buckets: int) -> np.ndarray:
-    """The bucket of each pair of positions (row: from, column: to): exact when near, by logarithm when far."""
+    """Bucket of each pair of positions (row: from, column: to): exact when near, logarithmic when far."""
     half = buckets // 2
     exact = half // 2
     distance = np.arange(tokens)[:, None] - np.arange(tokens)[None, :]
@@ -92,7 +89,7 @@ def relative_buckets(tokens: int, buckets: int) -> np.ndarray:
 
 
 class BertGraph(GraphBuilder):
-    """An encoder with a table of positions: BERT, RoBERTa, MPNet."""
+    """Nodes and weights collected so far; each method adds a part of the encoder and returns its output."""
 
     def __init__(self, weights: dict[str, np.ndarray], shape: BertShape) -> None:
         super().__init__(weights, shape.dims, shape.epsilon)
@@ -140,7 +137,7 @@ class BertGraph(GraphBuilder):
         )
 
     def _relative_bias(self, length: str) -> str:
-        """What MPNet adds to the score of each pair of tokens, by their distance: 1 × heads × tokens × tokens."""
+        """MPNet's bias for each pair of tokens, by distance: 1 × heads × tokens × tokens."""
         table = self._weights[self._shape.family.relative_bias]
         buckets = relative_buckets(self._shape.positions, len(table))
         whole = self._keep("relative bias", table[buckets].transpose(2, 0, 1)[None])

@@ -1,4 +1,4 @@
-"""The sizes of an encoder as its config.json says them, and how its family lays out weights; no heavy import."""
+"""The sizes of an encoder from its config.json, and its family's weight layout; no heavy import."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from bakeoff.errors import ModelNotFoundError
 
 GRAPH_VERSION = "1"
-"""Changes when the graph made from the same weights would give other vectors."""
+"""Changes when the graph built from the same weights would return other vectors."""
 
 ROTARY_TYPES = ("modernbert", "nomic_bert")
 """The `model_type` of families with rotary positions, whose sizes rotary_shape.py reads."""
@@ -19,10 +19,8 @@ _BUILDABLE = (("hidden_act", "gelu"), ("position_embedding_type", "absolute"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderFamily:
-    """How a family of encoders differs from BERT: names of weights, where positions begin, relative positions.
-
-    `before_positions` rows of the table of positions come before that of the first token.
-    """
+    """How a family of encoders differs from BERT: weight names, first position, relative positions.
+    `before_positions` rows of the position table precede the first token's."""
 
     query: str = "attention.self.query"
     key: str = "attention.self.key"
@@ -67,7 +65,7 @@ class BertShape:
 
 
 def read_shape(config: Path, families: tuple[str, ...] = tuple(FAMILIES)) -> BertShape:
-    """The encoder's sizes; refuses an architecture that the graph would compute wrongly."""
+    """Read the encoder's sizes; raises for an architecture the graph would compute wrongly."""
     try:
         values = json.loads(config.read_text(encoding="utf-8"))
         family = FAMILIES[_family_name(config, values, families)]
@@ -87,12 +85,14 @@ def _family_name(config: Path, values: dict[str, object], families: tuple[str, .
     name = str(values.get("model_type", "bert"))
     if name not in families:
         raise ModelNotFoundError(
-            f"{config}: model_type is {name!r}; graphs are made of {', '.join(families)} only. Give an ONNX export "
+            f"{config}: model_type is {name!r}; only {', '.join(families)} can be converted. Give an ONNX "
+            "export "
             "or a GGUF file of this model, or use sentence_transformers."
         )
     for key, value in _BUILDABLE:
         if values.get(key, value) != value:
             raise ModelNotFoundError(
-                f"{config}: {key} is {values[key]!r}, only {value!r} can be built. Give an ONNX export of this model."
+                f"{config}: {key} is {values[key]!r}, only {value!r} is supported. Give an ONNX export of "
+                "this model."
             )
     return name

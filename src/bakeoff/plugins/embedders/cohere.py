@@ -14,7 +14,7 @@ from bakeoff.types import Json, JsonObject, Role
 
 @dataclass(frozen=True, slots=True)
 class _Api:
-    """Where a provider is, which key it wants, and how it calls the two roles."""
+    """A provider's address, key variable, and names for the two roles."""
 
     address: str
     key_env: str
@@ -29,10 +29,10 @@ _APIS = {
 
 
 class CohereEmbedder(HttpEmbedder):
-    """Vectors of Cohere's `/v2/embed` or Voyage's `/v1/embeddings`, asked with the role of each text."""
+    """Vectors from Cohere's `/v2/embed` or Voyage's `/v1/embeddings`, requested with the role of each text."""
 
     class Params(HttpParams):
-        """Which provider and model, and how they are asked."""
+        """Provider, model and request settings."""
 
         api: Literal["cohere", "voyage"] = Field("cohere", description="whose protocol the server speaks")
         model: str = Field("embed-v4.0", description="the model's name")
@@ -40,9 +40,9 @@ class CohereEmbedder(HttpEmbedder):
         key_env: str | None = Field(
             None, description="environment variable with the key; default: CO_API_KEY or VOYAGE_API_KEY"
         )
-        dims: int | None = Field(None, ge=1, description="length asked for; default: the model's own")
-        max_tokens: int | None = Field(None, ge=1, description="most tokens of a text, where you know it")
-        batch_size: int = Field(96, ge=1, le=1000, description="most texts in one request; Cohere takes 96")
+        dims: int | None = Field(None, ge=1, description="requested vector length; default: the model's own")
+        max_tokens: int | None = Field(None, ge=1, description="token limit of the model, if known")
+        batch_size: int = Field(96, ge=1, le=1000, description="most texts per request; Cohere allows 96")
 
     def __init__(self, params: Params) -> None:
         self._api = _APIS[params.api]

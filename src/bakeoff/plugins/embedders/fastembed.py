@@ -1,4 +1,4 @@
-"""Models of fastembed: one of its list from its own cache, or an exported ONNX folder on its engine."""
+"""Models on fastembed: one from its list and cache, or an exported ONNX folder on its engine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NEAR_ONE = 1e-3
 
 
 class FastembedEmbedder:
-    """A model on fastembed's engine; nothing is fetched over the network unless `download` says so."""
+    """A model on fastembed's engine; nothing is downloaded unless `download` is set."""
 
     version: ClassVar[str] = "1"
     engine: ClassVar[str] = "fastembed"
@@ -42,31 +42,29 @@ class FastembedEmbedder:
         """Which model, and how texts become its vectors."""
 
         model: str = Field("BAAI/bge-small-en-v1.5", description="a name of fastembed's list")
-        download: bool = Field(False, description="fetch a model that is not in fastembed's cache")
+        download: bool = Field(False, description="download a model that is not in fastembed's cache")
         folder: Path | None = Field(
             None, description="a model of yours: model.onnx, tokenizer.json, tokenizer_config.json"
         )
         graph: str = Field("", description="another graph in the folder, as onnx/model_quantized.onnx")
         pooling: Literal["mean", "cls", "last", "graph"] | None = Field(
-            None, description="of a folder: how tokens become one vector; graph: the graph does it"
+            None, description="for a folder: how token vectors are pooled; graph: by the graph itself"
         )
-        normalise: bool = Field(True, description="of a folder: vectors of unit length")
+        normalise: bool = Field(True, description="of a folder: normalise vectors to unit length")
         max_tokens: int | None = Field(
-            None, ge=8, description="tokens of a text that are read; default: as the model says"
+            None, ge=8, description="tokens read per text; default: as the model says"
         )
-        query_prompt: str = Field("", description="put before each query")
-        document_prompt: str = Field("", description="put before each chunk")
+        query_prompt: str = Field("", description="prefix of each query")
+        document_prompt: str = Field("", description="prefix of each chunk")
         batch_size: int = Field(
             32, ge=1, le=1024, description="texts computed together, padded to the longest"
         )
-        threads: int | None = Field(None, ge=1, le=1024, description="threads of one run; default: its own")
+        threads: int | None = Field(None, ge=1, le=1024, description="threads per run; default: fastembed's")
 
         @model_validator(mode="after")
         def _of_a_folder(self) -> FastembedEmbedder.Params:
             if self.folder is None and (self.pooling or self.graph or not self.normalise):
-                raise ValueError(
-                    "pooling, graph and normalise belong to a folder; a listed model has its own"
-                )
+                raise ValueError("pooling, graph and normalise apply to a folder; a listed model has its own")
             return self
 
     def __init__(self, params: Params) -> None:
@@ -75,7 +73,7 @@ class FastembedEmbedder:
 
     @cached_property
     def info(self) -> ModelInfo:
-        """What identifies these vectors."""
+        """Identity of these vectors: model, revision and settings."""
         given, model = self._params, self._model.get().model
         row = next(iter(model.embed(["a"])))
         return ModelInfo(
@@ -92,7 +90,7 @@ class FastembedEmbedder:
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
-        """One float32 vector for each text, in order."""
+        """Return one float32 vector per text, in order."""
         if not texts:
             return np.empty((0, self.info.dims), np.float32)
         model, size = self._model.get(), self._params.batch_size
@@ -105,11 +103,11 @@ class FastembedEmbedder:
             raise EmbedderError(f"fastembed failed on {len(texts)} texts: {exc}") from exc
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text before any cut, the special ones included."""
+        """Number of tokens per text before truncation, including special ones."""
         return [len(encoding.ids) for encoding in self._uncut.encode_batch(list(texts))]
 
     def close(self) -> None:
-        """Give back the session."""
+        """Release the session."""
         self._model.close()
 
     @cached_property
@@ -147,7 +145,7 @@ class FastembedEmbedder:
         return model
 
     def _name(self) -> str:
-        """The name fastembed knows the model by; a folder is entered into its list first."""
+        """Name under which fastembed knows the model; a folder is first added to its list."""
         if self._model_folder is None:
             self._check_model()
             return self._params.model
@@ -185,7 +183,7 @@ class FastembedEmbedder:
     def _limit(self, tokenizer: Tokenizer, wanted: int) -> None:
         most = (tokenizer.truncation or {}).get("max_length", wanted)
         if wanted > most:
-            raise EmbedderError(f"max_tokens is {wanted}, this model reads at most {most}")
+            raise EmbedderError(f"max_tokens is {wanted}, but this model reads at most {most}")
         tokenizer.enable_truncation(wanted)
 
 

@@ -1,4 +1,4 @@
-"""Makes a GGUF file of a BERT sentence encoder from its safetensors weights and tokenizer.json, without torch."""
+"""Converts a BERT sentence encoder from safetensors weights and tokenizer.json to GGUF, without torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bakeoff.errors import EmbedderError, ModelNotFoundError
 from bakeoff.plugins.embedders.bert_shape import BertShape, read_shape
 
 CONVERTER_VERSION = "2"
-"""Changes when the file made from the same weights would give other vectors."""
+"""Changes when the file made from the same weights would return other vectors."""
 
 _NO_ENCODER = (
     SafetensorError,
@@ -31,7 +31,7 @@ _NO_ENCODER = (
     RecursionError,
     struct.error,
 )
-"""What is raised on files of another shape than an encoder's."""
+"""Exceptions raised for files that are not an encoder's."""
 _SUFFIXES = (".weight", ".bias")
 _TENSORS = 5
 _LAYER_TENSORS = 16
@@ -56,7 +56,7 @@ def save_gguf(folder: Path, target: Path, quantisation: str) -> None:
             kind = _kind(name, values, quantisation)
             writer.add_tensor(name, _pack_tensor(values, kind), raw_dtype=kind)
     except _NO_ENCODER as exc:
-        raise ModelNotFoundError(f"{folder} does not hold a BERT encoder: {exc!r}") from exc
+        raise ModelNotFoundError(f"{folder} does not contain a BERT encoder: {exc!r}") from exc
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -79,7 +79,7 @@ def _describe(writer: gguf.GGUFWriter, folder: Path, shape: BertShape, quantisat
 
 
 def _vocabulary(writer: gguf.GGUFWriter, file: Path) -> None:
-    """WordPiece as llama.cpp wants it: a mark before a word's first token, none before its others."""
+    """WordPiece as llama.cpp expects it: a mark before a word's first token, none before the others."""
     tokenizer = json.loads(file.read_text(encoding="utf-8"))
     ids: dict[str, int] = tokenizer["model"]["vocab"]
     special = {row["content"] for row in tokenizer["added_tokens"] if row["special"]} | {"[UNK]"}
@@ -104,7 +104,7 @@ def _token_text(token: str, special: bool) -> str:
 
 
 def _tensors(folder: Path, shape: BertShape) -> Iterator[tuple[str, np.ndarray]]:
-    """The encoder's tensors by llama.cpp's names; others, such as a pooling layer, are left out."""
+    """The encoder's tensors by llama.cpp's names; others, such as a pooling layer, are skipped."""
     weights = load_file(folder / "model.safetensors")
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, shape.layers)
     named = {name: names.get_name(name, try_suffixes=_SUFFIXES) for name in sorted(weights)}
@@ -116,7 +116,7 @@ def _tensors(folder: Path, shape: BertShape) -> Iterator[tuple[str, np.ndarray]]
 
 
 def _kind(name: str, values: np.ndarray, quantisation: str) -> Kind:
-    """The type of one tensor; a row that q4_k cannot hold becomes q5_0, as llama.cpp's own quantiser does."""
+    """Type of one tensor; a row that q4_k can't hold becomes q5_0, as in llama.cpp's own quantiser."""
     if quantisation == "none" or values.ndim == 1 or name in _ALWAYS_FLOAT:
         return Kind.F32
     if quantisation == "f16":
@@ -127,7 +127,7 @@ def _kind(name: str, values: np.ndarray, quantisation: str) -> Kind:
 
 
 def _pack_tensor(values: np.ndarray, kind: Kind) -> np.ndarray:
-    """The bytes of a tensor; `gguf` packs every kind but q4_k, for which ggml's own quantiser is called."""
+    """Pack a tensor; `gguf` packs every kind but q4_k, for which ggml's own quantiser is called."""
     if kind is not Kind.Q4_K:
         return gguf.quants.quantize(values, kind)
     packed = np.empty(gguf.quant_shape_to_byte_shape(values.shape, kind), np.uint8)

@@ -1,4 +1,4 @@
-"""What a GGUF file says about its model."""
+"""Reads the metadata of a GGUF model file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POOLING = {1: "mean", 2: "cls", 3: "last"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GgufModel:
-    """Name, vector length, most tokens, pooling and licence, as the file says them."""
+    """Name, vector length, token limit, pooling and licence from the file."""
 
     name: str
     dims: int
@@ -37,7 +37,7 @@ class _Reader(gguf.GGUFReader):
 def read_gguf(file: Path) -> GgufModel:
     """The model in a GGUF file; raises ModelNotFoundError for any other file."""
     if not file.is_file():
-        raise ModelNotFoundError(f"{file} is not there. Give the path of a .gguf file.")
+        raise ModelNotFoundError(f"{file} does not exist. Give the path of a .gguf file.")
     try:
         fields = _Reader(file).fields
         kind = _value(fields, "general.architecture")

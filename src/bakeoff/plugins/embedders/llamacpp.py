@@ -43,7 +43,7 @@ class LlamaCppEmbedder:
     needs: ClassVar[str] = "the weights of minilm, or a .gguf file"
 
     class Params(EmbedderParams):
-        """Which weights at which precision, and how fast they run."""
+        """Weights, precision and speed settings."""
 
         quantization: Literal["none", "f16", "q8", "q4k"] | None = Field(
             None, description="precision of all-MiniLM-L6-v2's weights; default: none, that is 32 bits"
@@ -58,22 +58,22 @@ class LlamaCppEmbedder:
             None, description="folder with model.safetensors, tokenizer.json and config.json to convert"
         )
         max_tokens: int | None = Field(
-            None, ge=8, description="tokens of a text that are read; default: 256, or what your file allows"
+            None, ge=8, description="tokens read per text; default: 256, or what your file allows"
         )
         pooling: Literal["mean", "cls", "last"] | None = Field(
-            None, description="how tokens become one vector; default: as the file says"
+            None, description="how token vectors are pooled; default: the file's setting"
         )
         device: Literal["cpu", "metal"] = Field("cpu", description="where it is computed; metal: macOS only")
         threads: int | None = Field(
-            None, ge=1, le=1024, description="threads of one text; default: one less than the cores"
+            None, ge=1, le=1024, description="threads per text; default: one fewer than the cores"
         )
-        query_prompt: str = Field("", description="put before each query")
-        document_prompt: str = Field("", description="put before each chunk")
+        query_prompt: str = Field("", description="prefix of each query")
+        document_prompt: str = Field("", description="prefix of each chunk")
 
         @model_validator(mode="after")
         def _one_source(self) -> LlamaCppEmbedder.Params:
             if self.file is not None and self.model:
-                raise ValueError("give a file or a model, one of the two")
+                raise ValueError("give either `file` or `model`")
             own = self.file is not None or self.model
             if own and (self.quantization is not None or self.weights is not None):
                 raise ValueError("a file has its own quantization and weights; leave those out")
@@ -105,14 +105,14 @@ class LlamaCppEmbedder:
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
-        """One float32 unit vector for each text, in order."""
+        """Return one float32 unit vector per text, in order."""
         if not texts:
             return np.empty((0, self.info.dims), np.float32)
         prompt = self.info.query_prompt if role is Role.QUERY else self.info.document_prompt
         return self._engine.get().embed([prompt + text for text in texts])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text before any cut, the special ones included."""
+        """Number of tokens per text before truncation, including special ones."""
         return [len(self._engine.get().tokens(text)) for text in texts]
 
     @property
@@ -121,7 +121,7 @@ class LlamaCppEmbedder:
         return self._engine.get().address
 
     def close(self) -> None:
-        """Give back the model's memory."""
+        """Release the model's memory."""
         self._engine.close()
 
     @cached_property

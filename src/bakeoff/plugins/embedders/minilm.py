@@ -21,7 +21,7 @@ from bakeoff.types import ModelInfo, Role
 for _package in (
     "onnx",
     "safetensors",
-):  # imported only to make a graph, which happens once, but asked for here
+):  # needed only to build a graph, once, but required here
     if find_spec(_package) is None:
         raise ModuleNotFoundError(f"No module named {_package!r}", name=_package)
 
@@ -29,23 +29,21 @@ NAME = "minilm"
 
 
 class MiniLMEmbedder:
-    """A sentence encoder whose ONNX graph is made once; queries and documents are embedded alike."""
+    """A sentence encoder whose ONNX graph is built once; queries and documents are embedded alike."""
 
     engine: ClassVar[str] = "ONNX Runtime"
     version: ClassVar[str] = "1"
 
     class Params(EmbedderParams):
-        """What shapes MiniLM's vectors, and how fast they come."""
+        """Settings of MiniLM's vectors, and of its speed."""
 
         precision: Literal["fp32", "int8"] = Field(
             "fp32",
             description="fp32, or int8 weights: 1.5 to 2.5 times as fast by CPU, cosine about 0.99 to fp32",
         )
-        max_tokens: int = Field(
-            256, ge=8, le=512, description="tokens of a text that are read; the rest is cut off"
-        )
+        max_tokens: int = Field(256, ge=8, le=512, description="tokens read per text; the rest is cut off")
         batch_size: int = Field(
-            32, ge=1, le=1024, description="most texts in one run; changes speed, not vectors"
+            32, ge=1, le=1024, description="most texts per run; changes speed, not vectors"
         )
         threads: int | None = Field(
             None, ge=1, le=1024, description="texts computed at once; default: the cores of this machine"
@@ -60,11 +58,11 @@ class MiniLMEmbedder:
 
     @cached_property
     def info(self) -> ModelInfo:
-        """What identifies these vectors; raises ModelNotFoundError where the weights are not at hand."""
+        """Identity of these vectors; raises ModelNotFoundError if the weights are missing."""
         shape = read_shape(self._weights.folder / "config.json", ("bert",))
         if self._params.max_tokens > shape.positions:
             raise EmbedderError(
-                f"max_tokens is {self._params.max_tokens}, this model reads at most {shape.positions}"
+                f"max_tokens is {self._params.max_tokens}, but this model reads at most {shape.positions}"
             )
         name = self._weights.model
         return ModelInfo(
@@ -79,15 +77,15 @@ class MiniLMEmbedder:
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
-        """One float32 unit vector for each text, in order."""
+        """Return one float32 unit vector per text, in order."""
         return self._engine.get().embed(texts)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text before any cut, [CLS] and [SEP] included."""
+        """Number of tokens per text before truncation, including [CLS] and [SEP]."""
         return self._tokens.count(texts)
 
     def close(self) -> None:
-        """Give back the session and its threads."""
+        """Release the session and its threads."""
         self._engine.close()
 
     @cached_property
@@ -99,7 +97,7 @@ class MiniLMEmbedder:
         return TokenBatch(self._weights.folder / "tokenizer.json", self._params.max_tokens)
 
     def _start(self) -> OnnxEngine:
-        """An int8 run takes one text, because activations are scaled by the largest value of a batch."""
+        """Start the engine; int8 runs take one text, because activations are scaled by the batch's largest value."""
         quantised = self._params.precision == "int8"
         batch = 1 if quantised else self._params.batch_size
         threads = self._params.threads or available_cores()

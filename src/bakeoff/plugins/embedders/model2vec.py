@@ -1,4 +1,4 @@
-"""Static models of Model2Vec from a folder: the mean of one stored vector a token."""
+"""Static models of Model2Vec from a folder: the mean of one stored vector per token."""
 
 from __future__ import annotations
 
@@ -28,13 +28,11 @@ class Model2VecEmbedder:
     engine: ClassVar[str] = "numpy"
 
     class Params(EmbedderParams):
-        """Where the model is and how much of a text and a vector is used."""
+        """Location of the model, and how much of a text and vector to use."""
 
         folder: Path = Field(description="folder with model.safetensors, tokenizer.json and config.json")
-        dims: int | None = Field(
-            None, ge=1, description="first numbers of a vector that are kept; default: all"
-        )
-        max_tokens: int | None = Field(None, ge=1, description="tokens of a text that are read; default: all")
+        dims: int | None = Field(None, ge=1, description="leading dimensions to keep; default: all")
+        max_tokens: int | None = Field(None, ge=1, description="tokens read per text; default: all")
 
     def __init__(self, params: Params) -> None:
         self._params = params
@@ -42,7 +40,7 @@ class Model2VecEmbedder:
 
     @cached_property
     def info(self) -> ModelInfo:
-        """What identifies these vectors; vectors have unit length whatever the folder's default is."""
+        """Identity of these vectors, which have unit length whatever the folder's default is."""
         folder = self._folder
         hashes = "".join(sha256(folder / file) for file in _FILES[1:])
         return ModelInfo(
@@ -56,7 +54,7 @@ class Model2VecEmbedder:
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
-        """One float32 unit vector for each text, in order; an unknown text is all zeros."""
+        """Return one float32 unit vector per text, in order; an unknown text is all zeros."""
         if not texts:
             return np.empty((0, self.info.dims), np.float32)
         try:
@@ -65,20 +63,20 @@ class Model2VecEmbedder:
             )
         except IndexError as exc:
             raise EmbedderError(
-                f"the tokenizer in {self._folder} has tokens that its weights have no vector for ({exc}). Save both "
-                "again from one model."
+                f"the tokenizer in {self._folder} has tokens without a vector in its weights ({exc}). Save "
+                "both again from the same model."
             ) from exc
         return np.ascontiguousarray(rows, np.float32)
 
     def close(self) -> None:
-        """Give back the token vectors."""
+        """Release the token vectors."""
         self._model.close()
 
     @property
     def _folder(self) -> Path:
         folder = self._params.folder.expanduser()
         missing = [file for file in _FILES if not (folder / file).is_file()]
-        if missing:  # else the library would look for a model of that name on the network
+        if missing:  # otherwise the library would search the network for a model of that name
             raise ModelNotFoundError(
                 f"{folder} has no {', '.join(missing)}. Give a folder with {', '.join(_FILES)}."
             )
@@ -88,7 +86,8 @@ class Model2VecEmbedder:
         folder = self._folder
         try:
             return StaticModel.from_pretrained(str(folder), dimensionality=self._params.dims)
-        except Exception as exc:  # the library lets the errors of all its readers through
+        except Exception as exc:  # the library passes on the errors of all its parsers
             raise ModelNotFoundError(
-                f"{folder} holds no model of Model2Vec ({type(exc).__name__}: {exc}). Save it again with model2vec."
+                f"{folder} contains no Model2Vec model ({type(exc).__name__}: {exc}). Save it again with "
+                "model2vec."
             ) from exc

@@ -15,7 +15,7 @@ from bakeoff.types import Json, JsonObject, Role
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What Ollama calls a model, and the prompts it was trained with."""
+    """Ollama's name of a model, and the prompts it was trained with."""
 
     pulled_as: str
     query_prompt: str = ""
@@ -32,7 +32,7 @@ _KNOWN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PulledModel:
-    """A model that an Ollama server has; its size in bytes, '' and None where the server does not say."""
+    """A model on an Ollama server; size in bytes; '' and None if the server does not report it."""
 
     name: str
     family: str
@@ -57,16 +57,16 @@ def _pulled_model(row: Json) -> PulledModel:
 
 
 class OllamaEmbedder(HttpEmbedder):
-    """Vectors of `POST {url}/api/embed`; the model's digest identifies its weights."""
+    """Vectors from `POST {url}/api/embed`; the model's digest identifies its weights."""
 
     class Params(HttpParams):
-        """Which server and model, and how they are asked."""
+        """Server, model and request settings."""
 
         model: str = Field("nomic-embed-text", description="a model of `ollama list`")
         url: Address = Field("http://127.0.0.1:11434", description="address of the server")
-        key_env: str = Field("", description="environment variable that holds a key, where a proxy wants one")
-        query_prompt: str | None = Field(None, description="put before each query; default: the model's")
-        document_prompt: str | None = Field(None, description="put before each chunk; default: the model's")
+        key_env: str = Field("", description="environment variable with a key, if a proxy requires one")
+        query_prompt: str | None = Field(None, description="prefix of each query; default: the model's")
+        document_prompt: str | None = Field(None, description="prefix of each chunk; default: the model's")
 
     def __init__(self, params: Params) -> None:
         super().__init__(params, params.url, params.key_env)
@@ -91,7 +91,7 @@ class OllamaEmbedder(HttpEmbedder):
         )
 
     def pulled_models(self) -> list[PulledModel]:
-        """The models that the server has, in its order; it does not say which of them embed."""
+        """The models on the server, in its order; it does not report which of them embed."""
         with self._understood():
             return [_pulled_model(row) for row in self._tags()]
 
@@ -100,7 +100,7 @@ class OllamaEmbedder(HttpEmbedder):
 
     @cached_property
     def _pulled_name(self) -> tuple[str, str]:
-        """The name and digest under which the server has the model."""
+        """Name and digest of the model on the server."""
         there = {row["name"]: str(row.get("digest", "")) for row in self._tags()}
         for name in (self._model, self._known.pulled_as):
             for full in (name, f"{name}:latest"):

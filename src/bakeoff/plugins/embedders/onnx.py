@@ -1,4 +1,4 @@
-"""Sentence encoders on ONNX Runtime: a model of the catalogue, or a folder with an ONNX graph or safetensors."""
+"""Sentence encoders on ONNX Runtime: a catalogue model, or a folder with an ONNX graph or safetensors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class OnnxEmbedder:
     needs: ClassVar[str] = "a folder of yours"
 
     class Params(EmbedderParams):
-        """Where the model is and how its tokens become vectors."""
+        """Location of the model, and how its token vectors are pooled."""
 
         folder: Path | None = Field(
             None,
@@ -56,22 +56,20 @@ class OnnxEmbedder:
             description="a model of `bakeoff models list`, or a repository that was pulled, as owner/name",
         )
         graph: str = Field("", description="another graph in the folder, as onnx/model_quantized.onnx")
-        name: str = Field("", description="what the model is called; default: the folder's name")
+        name: str = Field("", description="name of the model; default: the folder's")
         pooling: Literal["mean", "cls", "last"] | None = Field(
-            None, description="how tokens become one vector; default: as the folder or the graph says"
+            None, description="how token vectors are pooled; default: the folder's or graph's setting"
         )
-        normalise: bool = Field(True, description="vectors of unit length")
-        max_tokens: int | None = Field(
-            None, ge=8, description="tokens of a text that are read; default: all it can"
-        )
+        normalise: bool = Field(True, description="normalise vectors to unit length")
+        max_tokens: int | None = Field(None, ge=8, description="tokens read per text; default: all it can")
         query_prompt: str | None = Field(
-            None, description="put before each query; default: as the folder says"
+            None, description="prefix of each query; default: as the folder says"
         )
         document_prompt: str | None = Field(
-            None, description="put before each chunk; default: as the folder says"
+            None, description="prefix of each chunk; default: as the folder says"
         )
         batch_size: int = Field(
-            32, ge=1, le=1024, description="most texts in one run; an int8 graph always takes one"
+            32, ge=1, le=1024, description="most texts per run; an int8 graph always takes one"
         )
         threads: int | None = Field(
             None, ge=1, le=1024, description="texts computed at once; default: the cores"
@@ -80,7 +78,7 @@ class OnnxEmbedder:
         @model_validator(mode="after")
         def _one_model(self) -> OnnxEmbedder.Params:
             if (self.folder is None) == (not self.model):
-                raise ValueError("give the model as folder or as model, one of the two")
+                raise ValueError("give either `folder` or `model`")
             return self
 
     def __init__(self, params: Params) -> None:
@@ -89,7 +87,7 @@ class OnnxEmbedder:
 
     @cached_property
     def info(self) -> ModelInfo:
-        """What identifies these vectors."""
+        """Identity of these vectors: model, revision and settings."""
         given, found, engine = self._params, self._model_folder, self._engine.get()
         return ModelInfo(
             name=given.name or found.name,
@@ -105,16 +103,16 @@ class OnnxEmbedder:
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
-        """One float32 vector for each text, in order."""
+        """Return one float32 vector per text, in order."""
         prompt = self.info.query_prompt if role is Role.QUERY else self.info.document_prompt
         return self._engine.get().embed([prompt + text for text in texts])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text before any cut, the special ones included."""
+        """Number of tokens per text before truncation, including special ones."""
         return self._tokens.count(texts)
 
     def close(self) -> None:
-        """Give back the session and its threads."""
+        """Release the session and its threads."""
         self._engine.close()
 
     @cached_property
@@ -125,7 +123,7 @@ class OnnxEmbedder:
     def _max_tokens(self) -> int:
         wanted, most = self._params.max_tokens, self._model_folder.positions
         if wanted is not None and most is not None and wanted > most:
-            raise EmbedderError(f"max_tokens is {wanted}, this model reads at most {most}")
+            raise EmbedderError(f"max_tokens is {wanted}, but this model reads at most {most}")
         return wanted or self._model_folder.max_tokens
 
     @cached_property
@@ -140,7 +138,7 @@ class OnnxEmbedder:
 
 
 class _PoolingEngine(OnnxEngine):
-    """The engine for a graph with the usual inputs, whose output is a vector for each text or for each token."""
+    """Engine for a graph with the usual inputs that returns a vector per text or per token."""
 
     def __init__(
         self, found: OnnxFolder, graph: Path, tokens: TokenBatch, params: OnnxEmbedder.Params
@@ -149,7 +147,7 @@ class _PoolingEngine(OnnxEngine):
         self._inputs = _inputs(self._session, graph)
         self._output, self.pooling = _choose(self._session, params.pooling or "", found)
         self._normalise = params.normalise
-        # an int8 graph scales its activations by the largest value of a batch: alone, no text depends on another
+        # an int8 graph scales activations by a batch's largest value: alone, no text depends on another
         self._tokens, self._batch = tokens, 1 if found.quantised else params.batch_size
         self._pool = ThreadPoolExecutor(params.threads or available_cores(), thread_name_prefix="onnx")
         self.dims = self._dims = len(self._run(tokens.encode(["a"]))[0])
@@ -175,13 +173,13 @@ def _inputs(session: onnxruntime.InferenceSession, graph: Path) -> list[str]:
     unknown = [name for name in names if name not in _FEEDS]
     if unknown:
         raise EmbedderError(
-            f"{graph} wants the inputs {', '.join(unknown)}; known ones: {', '.join(_FEEDS)}."
+            f"{graph} requires the inputs {', '.join(unknown)}; supported: {', '.join(_FEEDS)}."
         )
     return names
 
 
 def _choose(session: onnxruntime.InferenceSession, wanted: str, found: OnnxFolder) -> tuple[str, str]:
-    """The output to read and its pooling: tokens where a pooling is given, else the graph's own vectors."""
+    """The output to read and its pooling: token vectors if a pooling is set, else the graph's own vectors."""
     ranks = {given.name: len(given.shape) for given in session.get_outputs()}
     pooled = [name for name, rank in ranks.items() if rank == _POOLED]
     tokens = [name for name, rank in ranks.items() if rank == _PER_TOKEN]
@@ -192,14 +190,14 @@ def _choose(session: onnxruntime.InferenceSession, wanted: str, found: OnnxFolde
         return pooled[0], "graph"
     if tokens:
         raise EmbedderError(
-            f"{found.graph} gives a vector for each token and its folder does not say how to pool them. "
+            f"{found.graph} returns a vector per token, and its folder does not say how to pool them. "
             "Set pooling to mean, cls or last."
         )
     raise EmbedderError(f"{found.graph} has no output that can be pooled by {wanted!r}: {ranks}.")
 
 
 def _check(answer: Any, texts: int, pooling: str) -> None:
-    """Numbers for each text, whatever the graph had declared."""
+    """Raise unless the graph returned numbers for each text, whatever it declared."""
     sides = _POOLED if pooling == "graph" else _PER_TOKEN
     if (
         getattr(answer, "ndim", 0) != sides
@@ -209,7 +207,7 @@ def _check(answer: Any, texts: int, pooling: str) -> None:
     ):
         shape = getattr(answer, "shape", type(answer).__name__)
         raise EmbedderError(
-            f"the graph gave {shape} for {texts} texts, which are no vectors. Export the model again."
+            f"the graph returned {shape} for {texts} texts, which are not vectors. Export the model again."
         )
 
 

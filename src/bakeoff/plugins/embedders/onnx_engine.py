@@ -1,9 +1,6 @@
-"""Runs a sentence encoder on ONNX Runtime over texts of one exact length at a time.
-
-Without padding no mask is needed and no vector depends on its neighbours: vectors are bit-identical whatever
-batch and thread count they came from, on one kind of CPU and one ONNX Runtime version. Parallelism is one
-single-threaded run a core, which needs no barriers.
-"""
+"""Runs a sentence encoder on ONNX Runtime over texts of equal length. Without padding no mask is needed and
+no vector depends on its neighbours: vectors are bit-identical for any batch and thread count, on one kind of
+CPU and one ONNX Runtime version. Parallelism is one single-threaded run per core, which needs no barriers."""
 
 from __future__ import annotations
 
@@ -23,11 +20,9 @@ from bakeoff.errors import EmbedderError
 from bakeoff.plugins import _tokenizers as tokenizers
 
 _SLAB = (
-    1024  # texts tokenised ahead and sorted by length together: enough to fill batches, little enough to hold
+    1024  # texts tokenised ahead and sorted by length: enough to fill batches, few enough to hold in memory
 )
-_BATCH_TOKENS = (
-    512  # above this a larger batch no longer raises the rate, and it leaves the second-level cache
-)
+_BATCH_TOKENS = 512  # above this, a larger batch no longer raises the rate and leaves the second-level cache
 _CHARACTERS_A_TOKEN = 16
 _SPACE = re.compile("[ \n]")
 REFUSED = (
@@ -45,7 +40,7 @@ TokenIds = list[int]
 
 
 def available_cores() -> int:
-    """The cores this process may use: OMP_NUM_THREADS limits one of many workers on a machine."""
+    """Cores this process may use: OMP_NUM_THREADS limits one of many workers on a machine."""
     told = os.environ.get("OMP_NUM_THREADS", "")
     if told.isdigit() and int(told):
         return int(told)
@@ -53,7 +48,7 @@ def available_cores() -> int:
 
 
 class TokenBatch:
-    """A model's tokenizer, cutting at `limit` tokens with the special ones included."""
+    """A model's tokenizer, truncating at `limit` tokens including special ones."""
 
     def __init__(self, file: Path, limit: int) -> None:
         self._whole, self._cut = tokenizers.own(file), tokenizers.own(file)
@@ -61,7 +56,7 @@ class TokenBatch:
         self._limit = limit
 
     def encode(self, texts: Sequence[str]) -> list[TokenIds]:
-        """The ids of each text, cut at the limit."""
+        """Token ids per text, truncated at the limit."""
         heads = [self._head(text) for text in texts]
         ids = _encode(self._cut, heads)
         for row, (text, head) in enumerate(zip(texts, heads, strict=True)):
@@ -70,7 +65,7 @@ class TokenBatch:
         return ids
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text before any cut, the special ones included."""
+        """Number of tokens per text before truncation, including special ones."""
         return [len(ids) for ids in _encode(self._whole, texts)]
 
     def _head(self, text: str) -> str:
@@ -80,7 +75,7 @@ class TokenBatch:
 
 
 class OnnxEngine:
-    """One ONNX session with its threads; `batch` is the most texts a run takes."""
+    """One ONNX session with its threads; `batch` is the most texts per run."""
 
     def __init__(self, graph: Path, tokens: TokenBatch, threads: int, batch: int, optimise: bool) -> None:
         self._session = _session(graph, optimise)
@@ -90,7 +85,7 @@ class OnnxEngine:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="onnx")
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """One float32 row for each text, in order; the next texts are tokenised while these are computed."""
+        """Return one float32 row per text, in order; the next texts are tokenised while these are computed."""
         vectors = np.empty((len(texts), self._dims), np.float32)
         ahead = self._tokenise(texts, 0)
         for start in range(0, len(texts), _SLAB):
@@ -122,7 +117,7 @@ class OnnxEngine:
 
 
 def _groups(ids: list[TokenIds], batch: int) -> Iterator[list[int]]:
-    """Row numbers of texts of equal length, the longest first so that the threads end together."""
+    """Row numbers of texts of equal length, longest first so that the threads finish together."""
     by_length: dict[int, list[int]] = defaultdict(list)
     for row, text in enumerate(ids):
         by_length[len(text)].append(row)
@@ -141,16 +136,14 @@ def _encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[TokenIds]:
 
 
 def _session(graph: Path, optimise: bool) -> onnxruntime.InferenceSession:
-    """A session that computes in the thread that calls it.
-
-    A graph with its fused operators in place is run as it is: the optimiser would undo the pooling's
-    transpose, and sums would depend on the batch. A quantised graph needs it.
-    """
+    """A session that computes in the calling thread. A graph with its fused operators in place is run as it
+    is: the optimiser would undo the pooling's transpose, and sums would depend on the batch. A quantised
+    graph needs the optimiser."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-    options.log_severity_level = 4  # what fails is raised
+    options.log_severity_level = 4  # failures are raised
     levels = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimise else levels.ORT_DISABLE_ALL
     try:
@@ -165,5 +158,5 @@ def _session(graph: Path, optimise: bool) -> onnxruntime.InferenceSession:
         return session
     except REFUSED as exc:
         raise EmbedderError(
-            f"ONNX Runtime {onnxruntime.__version__} refused {graph}: {exc}. Delete it and try again."
+            f"ONNX Runtime {onnxruntime.__version__} could not load {graph}: {exc}. Delete it and try again."
         ) from exc

@@ -1,4 +1,4 @@
-"""What a folder with a sentence encoder says about it: graph or weights, tokenizer, pooling, prompts, length."""
+"""Reads a folder with a sentence encoder: graph or weights, tokenizer, pooling, prompts, length."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bakeoff.storage.weights import WEIGHTS_FILE, find, keep_weights, models_fol
 from bakeoff.types import JsonObject
 
 _GRAPHS = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx", WEIGHTS_FILE)
-"""Where exports have their graph; the third is fastembed's own. Of weights alone, the graph is made here."""
+"""Where exports keep their graph; the third is fastembed's. With weights alone, the graph is built here."""
 _QUANTISED = b"DynamicQuantizeLinear"
 _MODULES = ("Transformer", "Pooling", "Normalize")
 _POOLING_MODULE = "1_Pooling"
@@ -35,11 +35,9 @@ _MOST_TOKENS = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnnxFolder:
-    """The files of a model and what its configuration says; `pooling` is '' where it says nothing.
-
-    `graph` is an ONNX graph, or safetensors weights with the version of the graph that is made of them. `positions`
-    is the most tokens that the architecture can read, where that is known.
-    """
+    """Files and configuration of a model; `pooling` is '' if not configured. `graph` is an ONNX graph, or
+    safetensors weights with the version of the graph built from them. `positions` is the architecture's token
+    limit, if known."""
 
     name: str
     graph: Path
@@ -54,12 +52,12 @@ class OnnxFolder:
 
     @property
     def quantised(self) -> bool:
-        """Whether activations are rounded by their largest value while the graph runs."""
+        """Whether activations are quantised by their largest value while the graph runs."""
         with self.graph.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return content.find(_QUANTISED) >= 0
 
     def weights(self) -> str:
-        """One SHA-256 of the graph and of the files with its large tensors."""
+        """SHA-256 of the graph and the files with its large tensors."""
         files = [self.graph, *sorted(self.graph.parent.glob(f"{self.graph.name}[._]*"))]
         if len(files) == 1:
             return sha256(self.graph)
@@ -67,7 +65,7 @@ class OnnxFolder:
 
 
 def read_model(folder: Path | None, model: str, graph: str) -> OnnxFolder:
-    """The model of a folder, of a repository that was pulled, or of the catalogue, which has the last word."""
+    """The model of a folder, a pulled repository or the catalogue, which takes precedence."""
     if folder is not None:
         return read_folder(folder, graph)
     found = find(model)
@@ -85,7 +83,7 @@ def read_model(folder: Path | None, model: str, graph: str) -> OnnxFolder:
 
 
 def read_folder(folder: Path, graph: str) -> OnnxFolder:
-    """The model in a folder as sentence-transformers lays one out; `graph` is a path in it, or ''."""
+    """The model in a folder in sentence-transformers' layout; `graph` is a path in it, or ''."""
     folder = folder.expanduser()
     found = _first(folder, (graph,) if graph else _GRAPHS)
     shape = read_encoder_shape(folder / "config.json") if found.name == WEIGHTS_FILE else None
@@ -105,7 +103,7 @@ def read_folder(folder: Path, graph: str) -> OnnxFolder:
 
 
 def token_graph(found: OnnxFolder, model: str) -> Path:
-    """The exported graph, or the one made once from safetensors weights, whose output is tokens × dims."""
+    """The exported graph, or the one built once from safetensors weights, whose output is tokens × dims."""
     if not found.graph_version:
         return found.graph
     from bakeoff.plugins.embedders.bert_graph import save_graph
@@ -133,7 +131,7 @@ def _first(folder: Path, names: tuple[str, ...]) -> Path:
 
 
 def _pooling(folder: Path) -> str:
-    """How tokens become one vector; a step that is not computed here is refused, since vectors would be others."""
+    """How token vectors are pooled; raises for a step not computed here, since vectors would differ."""
     where = _POOLING_MODULE
     for row in _json_list(folder / "modules.json"):
         kind = str(row.get("type", "")).rpartition(".")[2]
@@ -159,7 +157,7 @@ def _pooling(folder: Path) -> str:
 
 
 def _prompts(config: JsonObject) -> tuple[str, str]:
-    """What goes before a query and before a document."""
+    """Prefixes of queries and documents."""
     given = config.get("prompts")
     prompts = given if isinstance(given, dict) else {}
     usual = prompts.get(config.get("default_prompt_name"), "")
@@ -182,7 +180,7 @@ def _max_tokens(folder: Path) -> int:
 
 
 def _json(file: Path) -> JsonObject:
-    """A configuration file; {} where there is none."""
+    """Read a configuration file; {} if there is none."""
     values = _read_json(file)
     return values if isinstance(values, dict) else {}
 

@@ -1,7 +1,5 @@
-"""An exported model on ONNX Runtime that gives rows for each text or pair: tokens × numbers, or classes.
-
-Texts of one length run together, so nothing is padded and no row depends on its neighbours.
-"""
+"""An exported model on ONNX Runtime that returns rows per text or pair: tokens × numbers, or classes. Texts
+of equal length run together, so nothing is padded and no row depends on its neighbours."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ _BATCH = 32
 
 
 class OnnxModelParams(BaseModel):
-    """Where an exported model is and how much of a text it reads."""
+    """Location of an exported model, and how much of a text it reads."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -47,7 +45,7 @@ class OnnxModelParams(BaseModel):
         description="a model of `bakeoff models list`, or a repository that was pulled, as owner/name",
     )
     graph: str = Field("", description="another graph in the folder, for example onnx/model_quantized.onnx")
-    max_tokens: int | None = Field(None, ge=8, description="tokens that are read; default: all it can")
+    max_tokens: int | None = Field(None, ge=8, description="tokens read; default: the model's limit")
     threads: int | None = Field(
         None, ge=1, le=1024, description="runs at once; default: the cores of this machine"
     )
@@ -55,7 +53,7 @@ class OnnxModelParams(BaseModel):
     @model_validator(mode="after")
     def _one_model(self) -> Self:
         if (self.folder is None) == (not self.model):
-            raise ValueError("give the model as folder or as model, one of the two")
+            raise ValueError("give either `folder` or `model`")
         return self
 
 
@@ -67,7 +65,7 @@ class _Started:
 
 
 class OnnxRows:
-    """A model that starts when it is first used; `output` chooses which of the graph's outputs is read."""
+    """A model that starts on first use; `output` selects which of the graph's outputs is read."""
 
     def __init__(
         self,
@@ -81,23 +79,23 @@ class OnnxRows:
 
     @cached_property
     def folder(self) -> OnnxFolder:
-        """What the model's files say about it."""
+        """The model's files and configuration."""
         return read_model(self._params.folder, self._params.model, self._params.graph)
 
     @property
     def max_tokens(self) -> int:
-        """Tokens that are read, the special ones included."""
+        """Token limit, including special ones."""
         return self._params.max_tokens or self.folder.max_tokens
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The model's tokenizer, which cuts at its limit."""
+        """The model's tokenizer, truncating at its limit."""
         tokenizer = tokenizers.own(self.folder.tokenizer)
         tokenizer.enable_truncation(self.max_tokens, strategy=self._truncate)
         return tokenizer
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text before any cut, the special ones included."""
+        """Number of tokens per text before truncation, including special ones."""
         whole = tokenizers.shared_tokenizer(self.folder.tokenizer)
         return [len(text.ids) for text in whole.encode_batch(list(texts))]
 
@@ -108,7 +106,7 @@ class OnnxRows:
     def run(
         self, encoded: Sequence[Encoding], reduce: Callable[[np.ndarray], Sequence[np.ndarray]] = list
     ) -> list[np.ndarray]:
-        """The output for each text or pair, in order; `reduce` turns that of texts of one length into rows."""
+        """The output per text or pair, in order; `reduce` turns the output for texts of one length into rows."""
         started, found = self._model.get(), [np.empty(0)] * len(encoded)
         batch = (
             1 if self.folder.quantised else _BATCH
@@ -133,7 +131,9 @@ class OnnxRows:
         names = tuple(given.name for given in session.get_inputs())
         unknown = [name for name in names if name not in _FEEDS]
         if unknown:
-            raise EmbedderError(f"{graph} wants the inputs {', '.join(unknown)}; known: {', '.join(_FEEDS)}.")
+            raise EmbedderError(
+                f"{graph} requires the inputs {', '.join(unknown)}; supported: {', '.join(_FEEDS)}."
+            )
         pool = ThreadPoolExecutor(self._params.threads or available_cores(), thread_name_prefix="onnx")
         return _Started(session, pool, names)
 
@@ -150,19 +150,20 @@ class OnnxRows:
 
 
 def token_output(session: onnxruntime.InferenceSession, graph: Path) -> str:
-    """The output with numbers for each token: that called logits, else the first."""
+    """The output with numbers per token: the one called logits, else the first."""
     ranks = {given.name: len(given.shape) for given in session.get_outputs()}
     per_token = [name for name, rank in ranks.items() if rank == 3]
     if not per_token:
         raise EmbedderError(
-            f"{graph} gives no numbers for each token (outputs and their sides: {ranks}). Export the model without "
+            f"{graph} returns no numbers per token (outputs and their ranks: {ranks}). Export the model "
+            "without "
             "its pooling."
         )
     return "logits" if "logits" in per_token else per_token[0]
 
 
 def unit_tokens(rows: OnnxRows, texts: Sequence[str], *, special: bool = False) -> list[np.ndarray]:
-    """The unit vectors of each text's tokens, without those of special tokens unless they are asked for."""
+    """Unit vectors of each text's tokens, without special tokens unless requested."""
     encoded = rows.tokenizer.encode_batch(list(texts))
     found = []
     for text, vectors in zip(encoded, rows.run(encoded), strict=True):

@@ -1,4 +1,4 @@
-"""OpenAI's embeddings, and any server that speaks its protocol (vLLM, llama.cpp, LM Studio, LocalAI)."""
+"""OpenAI's embeddings, and any server with its protocol (vLLM, llama.cpp, LM Studio, LocalAI)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from bakeoff.types import Json, JsonObject, Role
 
 
 class OpenAIEmbedder(HttpEmbedder):
-    """Vectors of `POST {base_url}/embeddings`."""
+    """Vectors from `POST {base_url}/embeddings`."""
 
     class Params(HttpParams):
-        """Which server and model, and how they are asked."""
+        """Server, model and request settings."""
 
         model: str = Field("text-embedding-3-small", description="the model's name on the server")
         base_url: Address = Field("https://api.openai.com/v1", description="address up to /v1")
         key_env: str = Field("OPENAI_API_KEY", description="environment variable that holds the key")
-        dims: int | None = Field(None, ge=1, description="length asked for; default: the model's own")
-        max_tokens: int | None = Field(None, ge=1, description="most tokens of a text, where you know it")
-        query_prompt: str = Field("", description="put before each query")
-        document_prompt: str = Field("", description="put before each chunk")
+        dims: int | None = Field(None, ge=1, description="requested vector length; default: the model's own")
+        max_tokens: int | None = Field(None, ge=1, description="token limit of the model, if known")
+        query_prompt: str = Field("", description="prefix of each query")
+        document_prompt: str = Field("", description="prefix of each chunk")
         batch_size: int = Field(128, ge=1, le=2048, description="most texts in one request")
 
     def __init__(self, params: Params) -> None:
@@ -38,7 +38,7 @@ class OpenAIEmbedder(HttpEmbedder):
         return self._in_order(answer["data"], len(texts))
 
     def _same_model(self, served: str) -> None:
-        """Remember which model answers, and refuse another one later."""
+        """Remember which model answers, and raise if another one does later."""
         self._served = self._served or served
         if served != self._served:
             raise EmbedderError(

@@ -1,4 +1,4 @@
-"""Any model of sentence-transformers on torch, from a folder or from the library's own cache."""
+"""Any sentence-transformers model on torch, from a folder or the library's own cache."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _QUERY, _DOCUMENT = ("query",), ("document", "passage")
 
 
 class SentenceTransformersEmbedder:
-    """A SentenceTransformer; nothing is fetched over the network unless `download` says so."""
+    """A SentenceTransformer; nothing is downloaded unless `download` is set."""
 
     version: ClassVar[str] = "1"
     engine: ClassVar[str] = "torch"
@@ -36,17 +36,15 @@ class SentenceTransformersEmbedder:
 
         folder: Path | None = Field(None, description="folder with a model as the library saves one")
         model: str = Field("", description="its name on the model hub, if no folder is given")
-        download: bool = Field(False, description="fetch a named model that is not in the library's cache")
+        download: bool = Field(False, description="download a named model that is not in the library's cache")
         device: str = Field("cpu", description="where it is computed: cpu, cuda, mps")
         max_tokens: int | None = Field(
-            None, ge=8, description="tokens of a text that are read; default: as the model says"
+            None, ge=8, description="tokens read per text; default: as the model says"
         )
-        normalise: bool = Field(True, description="vectors of unit length")
-        query_prompt: str | None = Field(
-            None, description="put before each query; default: as the model says"
-        )
+        normalise: bool = Field(True, description="normalise vectors to unit length")
+        query_prompt: str | None = Field(None, description="prefix of each query; default: as the model says")
         document_prompt: str | None = Field(
-            None, description="put before each chunk; default: as the model says"
+            None, description="prefix of each chunk; default: as the model says"
         )
         batch_size: int = Field(32, ge=1, le=1024, description="texts computed together")
 
@@ -62,7 +60,7 @@ class SentenceTransformersEmbedder:
 
     @cached_property
     def info(self) -> ModelInfo:
-        """What identifies these vectors."""
+        """Identity of these vectors: model, revision and settings."""
         model, given = self._model.get(), self._params
         return ModelInfo(
             name=given.model or self._folder.resolve().name,
@@ -77,7 +75,7 @@ class SentenceTransformersEmbedder:
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
-        """One float32 vector for each text, in order."""
+        """Return one float32 vector per text, in order."""
         if not texts:
             return np.empty((0, self.info.dims), np.float32)
         prompt = self.info.query_prompt if role is Role.QUERY else self.info.document_prompt
@@ -95,12 +93,12 @@ class SentenceTransformersEmbedder:
         return np.ascontiguousarray(rows, np.float32)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text before any cut, the special ones included."""
+        """Number of tokens per text before truncation, including special ones."""
         read = self._model.get().tokenizer
         return [len(ids) for ids in read(list(texts), truncation=False, verbose=False)["input_ids"]]
 
     def close(self) -> None:
-        """Give back the model's memory."""
+        """Release the model's memory."""
         self._model.close()
 
     @cached_property
@@ -120,8 +118,8 @@ class SentenceTransformersEmbedder:
     def _load(self) -> Any:
         folder = self._folder
         if not any(folder.rglob("*.json")):
-            raise ModelNotFoundError(f"{folder} holds no model: it has no config.json.")
-        transformers_logging.disable_progress_bar()  # printing is not a plug-in's
+            raise ModelNotFoundError(f"{folder} contains no model: it has no config.json.")
+        transformers_logging.disable_progress_bar()  # plug-ins must not print
         try:
             model = SentenceTransformer(str(folder), device=self._params.device, local_files_only=True)
         except (OSError, ValueError, RuntimeError, KeyError) as exc:
@@ -134,7 +132,7 @@ class SentenceTransformersEmbedder:
     def _limit(self, model: Any) -> None:
         wanted, most = self._params.max_tokens, model.max_seq_length
         if wanted is not None and most and wanted > most:
-            raise EmbedderError(f"max_tokens is {wanted}, this model reads at most {most}")
+            raise EmbedderError(f"max_tokens is {wanted}, but this model reads at most {most}")
         if wanted is not None:
             model.max_seq_length = wanted
 
@@ -145,7 +143,7 @@ def _prompt(given: str | None, model: object, names: tuple[str, ...]) -> str:
 
 
 def _digest(folder: Path, endings: tuple[str, ...]) -> str:
-    """One SHA-256 of the files with these endings below a folder, by their names and contents."""
+    """SHA-256 of the files with these endings below a folder, by name and content."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in endings)
     lines = (f"{path.relative_to(folder)} {sha256(path)}\n" for path in files)
     return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -11,17 +11,17 @@ from bakeoff.types import Json, Role
 
 
 class TEIEmbedder(HttpEmbedder):
-    """Vectors of `POST {url}/embed`; one server has one model, and `/info` says which."""
+    """Vectors from `POST {url}/embed`; a server has one model, and `/info` names it."""
 
     class Params(HttpParams):
-        """Which server, and how it is asked."""
+        """Server and request settings."""
 
         url: Address = Field("http://127.0.0.1:8080", description="address of the server")
         model: str = Field("", description="the model you expect; default: the one that is served")
-        key_env: str = Field("", description="environment variable that holds the key, if one is wanted")
-        query_prompt: str = Field("", description="put before each query")
-        document_prompt: str = Field("", description="put before each chunk")
-        normalise: bool = Field(True, description="vectors of unit length")
+        key_env: str = Field("", description="environment variable with the key, if required")
+        query_prompt: str = Field("", description="prefix of each query")
+        document_prompt: str = Field("", description="prefix of each chunk")
+        normalise: bool = Field(True, description="normalise vectors to unit length")
 
     def __init__(self, params: Params) -> None:
         super().__init__(params, params.url, params.key_env)
@@ -49,6 +49,6 @@ class TEIEmbedder(HttpEmbedder):
         if self._model and served and served != self._model:
             raise ModelNotFoundError(
                 f"{self._server.host} serves {served!r}, not {self._model!r}. Start it with that model, or "
-                "leave `model` out."
+                "remove `model`."
             )
         self._model = self._model or served or f"TEI at {self._server.host}"

@@ -1,4 +1,4 @@
-"""universal-sentence-encoder-multilingual on ONNX Runtime: its graph takes texts as they are, tokenizer included."""
+"""universal-sentence-encoder-multilingual on ONNX Runtime: its graph takes raw text, tokenizer included."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ class UseEmbedder:
         """Which weights, and how fast they run."""
 
         model: str = Field("use-multilingual", description="its name in `bakeoff models list`")
-        threads: int | None = Field(
-            None, ge=1, le=1024, description="threads of one text; default: the cores"
-        )
+        threads: int | None = Field(None, ge=1, le=1024, description="threads per text; default: the cores")
 
     def __init__(self, params: Params) -> None:
         self._params = params
@@ -40,7 +38,7 @@ class UseEmbedder:
 
     @cached_property
     def info(self) -> ModelInfo:
-        """What identifies these vectors."""
+        """Identity of these vectors: model, revision and settings."""
         entry = find_entry(self._params.model)
         return ModelInfo(
             name=self._found.model,
@@ -54,13 +52,13 @@ class UseEmbedder:
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
-        """One float32 unit vector for each text, in order."""
+        """Return one float32 unit vector per text, in order."""
         rows = [self._run(text) for text in texts]
         matrix = np.stack(rows) if rows else np.empty((0, self.info.dims), np.float32)
         return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
     def close(self) -> None:
-        """Give back the session."""
+        """Release the session."""
         self._session.close()
 
     @cached_property
@@ -79,10 +77,12 @@ class UseEmbedder:
         options = onnxruntime.SessionOptions()
         options.register_custom_ops_library(onnxruntime_extensions.get_library_path())
         options.intra_op_num_threads = self._params.threads or available_cores()
-        options.log_severity_level = 4  # what fails is raised
+        options.log_severity_level = 4  # failures are raised
         try:
             return onnxruntime.InferenceSession(
                 str(self._found.folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
             )
         except REFUSED as exc:
-            raise EmbedderError(f"ONNX Runtime {onnxruntime.__version__} refused the model: {exc}") from exc
+            raise EmbedderError(
+                f"ONNX Runtime {onnxruntime.__version__} could not load the model: {exc}"
+            ) from exc

@@ -19,7 +19,7 @@ from bakeoff.plugins import _tokenizers as tokenizers
 from bakeoff.plugins.embedders._shared import EmbedderParams, StartedModel
 from bakeoff.types import ModelInfo, Role
 
-# Only the wheel's data is used: importing it would set up the root logger and bring in a downloader.
+# Only the wheel's data is used: importing it would configure the root logger and load a downloader.
 _SPEC = find_spec("wordllama")
 if _SPEC is None or _SPEC.origin is None:
     raise ModuleNotFoundError("No module named 'wordllama'", name="wordllama")
@@ -39,7 +39,7 @@ class WordLlamaEmbedder:
         """What shapes WordLlama's vectors."""
 
         dims: Literal[64, 128, 256] = Field(
-            256, description="length of a vector; shorter ones are its first numbers, normalised again"
+            256, description="vector length; shorter vectors are the leading dimensions, normalised again"
         )
 
     def __init__(self, params: Params) -> None:
@@ -48,7 +48,7 @@ class WordLlamaEmbedder:
 
     @cached_property
     def info(self) -> ModelInfo:
-        """What identifies these vectors."""
+        """Identity of these vectors: model, revision and settings."""
         return ModelInfo(
             name="wordllama-l2-supercat",
             dims=self._dims,
@@ -61,7 +61,7 @@ class WordLlamaEmbedder:
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
-        """One float32 unit vector for each text, in order; an empty text is embedded as one space."""
+        """Return one float32 unit vector per text, in order; an empty text is embedded as one space."""
         table = self._model.get()[1]
         sums = np.empty((len(texts), self._dims), np.float32)
         for row, ids in enumerate(self._encode([text or " " for text in texts])):
@@ -69,11 +69,11 @@ class WordLlamaEmbedder:
         return sums / np.linalg.norm(sums, axis=1, keepdims=True)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text."""
+        """Number of tokens per text."""
         return [len(ids) for ids in self._encode(texts)]
 
     def close(self) -> None:
-        """Give back the token vectors."""
+        """Release the token vectors."""
         self._model.close()
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
@@ -91,7 +91,7 @@ class WordLlamaEmbedder:
 
 
 def _sum(table: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """The sum of the tokens' vectors in blocks, so that a text of any length needs little memory."""
+    """Sum of the tokens' vectors in blocks, so that a text of any length needs little memory."""
     total = np.add.reduce(table.take(ids[:_BLOCK], axis=0), axis=0)
     for start in range(_BLOCK, len(ids), _BLOCK):
         total += np.add.reduce(table.take(ids[start : start + _BLOCK], axis=0), axis=0)

@@ -1,1 +1,1 @@
-"""Encoders: sparse vectors, and a vector for each token."""
+"""Encoders: sparse vectors, and one vector per token."""

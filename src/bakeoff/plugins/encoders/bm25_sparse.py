@@ -1,4 +1,4 @@
-"""BM25 as sparse vectors: the inner product of a query's and a chunk's is the BM25 score of that chunk."""
+"""BM25 as sparse vectors: the inner product of query and chunk is the chunk's BM25 score."""
 
 from __future__ import annotations
 
@@ -19,19 +19,17 @@ from bakeoff.types import ModelInfo, Role, SparseRows, VectorKind
 
 
 class Bm25SparseEncoder:
-    """Chunks hold how often a word occurs, saturated and by length; queries hold how rare it is.
-
-    Word statistics are those of the chunks it has read. A word of a query that no chunk has is left out.
-    """
+    """Chunks hold saturated, length-normalised term frequencies; queries hold inverse document frequencies.
+    Statistics come from the chunks it has read. Query words that occur in no chunk are dropped."""
 
     version: ClassVar[str] = f"1 with {segmentation.VERSION}"
     vectors: ClassVar[VectorKind] = "sparse"
 
     class Params(WordParams):
-        """How texts are split into words, and what shapes a weight."""
+        """How texts are split into words, and BM25's parameters."""
 
-        k1: Annotated[float, Field(ge=0, description="how soon repeats count less")] = 1.2
-        b: Annotated[float, Field(ge=0, le=1, description="how much length counts")] = 0.75
+        k1: Annotated[float, Field(ge=0, description="saturation of repeated words")] = 1.2
+        b: Annotated[float, Field(ge=0, le=1, description="strength of length normalisation")] = 0.75
 
     def __init__(self, params: Params) -> None:
         self._params = params
@@ -53,11 +51,11 @@ class Bm25SparseEncoder:
         self._use(sorted(holding.items()), rows, total)
 
     def save_statistics(self) -> bytes:
-        """Each word with how many chunks have it, the chunks, and their words in all."""
+        """Serialise each word's document frequency, the number of chunks, and their total words."""
         return json.dumps(self._counts).encode()
 
     def load_statistics(self, kept: bytes) -> None:
-        """Use counts of these chunks that were saved before."""
+        """Load statistics that were saved before."""
         holding, rows, total = json.loads(kept)
         self._use([(word, count) for word, count in holding], rows, total)
 
@@ -72,7 +70,7 @@ class Bm25SparseEncoder:
 
     @property
     def info(self) -> ModelInfo:
-        """What identifies these weights: the statistics of the corpus."""
+        """Identity of these weights: the corpus statistics."""
         return ModelInfo(
             name="BM25",
             dims=len(self._terms),
@@ -83,9 +81,9 @@ class Bm25SparseEncoder:
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> SparseRows:
-        """One sparse row for each text, in order."""
+        """Return one sparse row per text, in order."""
         if not self._terms:
-            raise EmbedderError("BM25 has read no chunks: `fit` comes before `embed`.")
+            raise EmbedderError("BM25 has read no chunks: call `fit` before `embed`.")
         weigh = self._query_row if role is Role.QUERY else self._chunk_row
         rows = [weigh(self._count(text)) for text in texts]
         counts = [len(terms) for terms, _ in rows]
@@ -97,13 +95,13 @@ class Bm25SparseEncoder:
         )
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
     def _count(self, text: str) -> Counter[str]:
         return Counter(self._analyzer.terms(text))
 
     def _known(self, words: Counter[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The terms of a text, ascending, and how often each occurs."""
+        """Known terms of a text, ascending, and their frequencies."""
         found = sorted((self._terms[word], times) for word, times in words.items() if word in self._terms)
         terms, times = np.array(found, np.float64).reshape(-1, 2).T
         return terms.astype(np.int32), times

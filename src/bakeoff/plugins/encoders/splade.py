@@ -1,4 +1,4 @@
-"""SPLADE: sparse vectors of a masked language model on ONNX Runtime, a weight for each entry of its vocabulary."""
+"""SPLADE: sparse vectors from a masked language model on ONNX Runtime, one weight per vocabulary entry."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class SpladeEncoder:
     vectors: ClassVar[VectorKind] = "sparse"
 
     class Params(OnnxModelParams):
-        """Where the model is, how much it reads, and how many terms are kept."""
+        """Location of the model, token limit, and number of terms to keep."""
 
         max_terms: int | None = Field(
-            None, ge=1, description="terms of a text that are kept, the heaviest; default: all"
+            None, ge=1, description="number of heaviest terms to keep per text; default: all"
         )
 
     def __init__(self, params: Params) -> None:
@@ -34,13 +34,14 @@ class SpladeEncoder:
 
     @cached_property
     def info(self) -> ModelInfo:
-        """What identifies these weights."""
+        """Identity of these weights: model, revision and settings."""
         found, words = self._rows.folder, self._rows.tokenizer.get_vocab_size(with_added_tokens=True)
         dims = len(self._weights(["a"])[0])
         if dims < words:
             raise EmbedderError(
-                f"{found.graph} gives {dims:,} numbers for each token, and the vocabulary has {words:,} entries: it "
-                "has no masked-language-model head. Export the model with it (AutoModelForMaskedLM)."
+                f"{found.graph} returns {dims:,} numbers per token, but the vocabulary has {words:,} "
+                "entries: it has no masked-language-model head. Export the model with it "
+                "(AutoModelForMaskedLM)."
             )
         return ModelInfo(
             name=found.name,
@@ -54,7 +55,7 @@ class SpladeEncoder:
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> SparseRows:
-        """One sparse row for each text, in order."""
+        """Return one sparse row per text, in order."""
         dims = self.info.dims
         found = [self._heaviest(row) for row in self._weights(texts)]
         return SparseRows(
@@ -65,20 +66,20 @@ class SpladeEncoder:
         )
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text before any cut, the special ones included."""
+        """Number of tokens per text before truncation, including special ones."""
         return self._rows.count_tokens(texts)
 
     def close(self) -> None:
-        """Give back the session and its threads."""
+        """Release the session and its threads."""
         self._rows.close()
 
     def _weights(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """The weight of every term in each text."""
+        """Weight of every term in each text."""
         encoded = self._rows.tokenizer.encode_batch(list(texts))
         return self._rows.run(encoded, lambda logits: list(np.log1p(np.maximum(logits, 0).max(axis=1))))
 
     def _heaviest(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The terms that weigh something, ascending, and their weights; one that is not a number is passed on."""
+        """Terms with a weight, ascending, and their weights; NaN is passed on."""
         terms = np.flatnonzero(weights)
         most = self._params.max_terms
         if most is not None and len(terms) > most:

@@ -1,4 +1,4 @@
-"""Token vectors for late interaction: any encoder on ONNX Runtime that gives a vector for each token."""
+"""Token vectors for late interaction, from any encoder on ONNX Runtime that returns a vector per token."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ from bakeoff.types import ModelInfo, Role, TokenRows, VectorKind
 
 
 class TokenVectorsEncoder:
-    """The unit vectors of a text's tokens, without those of special tokens such as [CLS].
-
-    Sentence encoders were trained for one vector a text; a ColBERT export was trained for this.
-    """
+    """Unit vectors of a text's tokens, without special tokens such as [CLS]. Sentence encoders were trained
+    for one vector per text; ColBERT exports were trained for this."""
 
     version: ClassVar[str] = "1"
     vectors: ClassVar[VectorKind] = "tokens"
 
     class Params(OnnxModelParams):
-        """Where the model is, how much it reads, and what it reads first."""
+        """Location of the model, token limit, and prefixes."""
 
-        query_prompt: str = Field("", description="put before each query, for example '[Q] '")
-        document_prompt: str = Field("", description="put before each chunk")
+        query_prompt: str = Field("", description="prefix of each query, for example '[Q] '")
+        document_prompt: str = Field("", description="prefix of each chunk")
         special: bool = Field(False, description="keep the vectors of special tokens")
 
     def __init__(self, params: Params) -> None:
@@ -36,7 +34,7 @@ class TokenVectorsEncoder:
 
     @cached_property
     def info(self) -> ModelInfo:
-        """What identifies these vectors."""
+        """Identity of these vectors: model, revision and settings."""
         found, given = self._rows.folder, self._params
         return ModelInfo(
             name=found.name,
@@ -52,7 +50,7 @@ class TokenVectorsEncoder:
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> TokenRows:
-        """Tokens × dims for each text, in order."""
+        """Return tokens × dims per text, in order."""
         prompt = self._params.query_prompt if role is Role.QUERY else self._params.document_prompt
         found = self._tokens([prompt + text for text in texts])
         counts = [len(one) for one in found]
@@ -62,7 +60,7 @@ class TokenVectorsEncoder:
         )
 
     def _tokens(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """The unit vectors of each text; a text of nothing but special tokens keeps theirs."""
+        """Unit vectors per text; a text of special tokens only keeps theirs."""
         found = unit_tokens(self._rows, texts, special=self._params.special)
         empty = [i for i, vectors in enumerate(found) if not len(vectors)]
         for i, vectors in zip(
@@ -72,9 +70,9 @@ class TokenVectorsEncoder:
         return found
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text before any cut, the special ones included."""
+        """Number of tokens per text before truncation, including special ones."""
         return self._rows.count_tokens(texts)
 
     def close(self) -> None:
-        """Give back the session and its threads."""
+        """Release the session and its threads."""
         self._rows.close()

@@ -1,4 +1,4 @@
-"""This machine: threads for work that waits or leaves Python quickly, processes for work that does not."""
+"""Runs work on this machine: threads for work that waits or leaves Python quickly, processes for the rest."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from bakeoff.protocols import ANYWHERE, ResourceRequest
 
 
 class LocalParams(BaseModel):
-    """How many things run side by side."""
+    """Numbers of threads and processes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    workers: Annotated[int | None, Field(ge=1, le=256, description="threads; None: one a core")] = None
+    workers: Annotated[int | None, Field(ge=1, le=256, description="threads; None: one per core")] = None
     processes: Annotated[
         int,
         Field(
@@ -33,7 +33,7 @@ class LocalParams(BaseModel):
 
 
 class LocalExecutor:
-    """A pool of threads, and one of processes that starts with the first work that wants it."""
+    """A pool of threads, and one of processes that starts on demand."""
 
     version: ClassVar[str] = "1"
     Params = LocalParams
@@ -47,36 +47,36 @@ class LocalExecutor:
 
     @property
     def slots(self) -> int:
-        """How many processes there are."""
+        """Number of processes."""
         return self._count
 
     def start(self) -> str:
-        """Nothing to wait for: threads and processes start with their first work."""
+        """Return at once: threads and processes start with their first work."""
         return f"{self._count} processes" if self._count else "this process"
 
     def submit(
         self, work: Callable[..., object], *args: object, needs: ResourceRequest = ANYWHERE
     ) -> Future[object]:
-        """Start work in a thread, or in a process if it wants one and there are some."""
+        """Start work in a thread, or in a process if it needs one and there are any."""
         if not (needs.apart and self._count):
             return self._crew().submit(work, *args)
         with self._lock:
             try:
                 return self._pool().submit(work, *args)
-            except BrokenProcessPool:  # a worker was killed: what it had is tried again in new ones
+            except BrokenProcessPool:  # a worker was killed: retry its work in new ones
                 self._processes = None
                 return self._pool().submit(work, *args)
 
     def as_completed(self, futures: Iterable[Future[object]]) -> Iterator[Future[object]]:
-        """Futures in the order they end."""
+        """Yield futures as they complete."""
         return concurrent.futures.as_completed(futures)
 
     def cancel(self, future: Future[object]) -> None:
-        """Give up work that has not begun; what runs, ends."""
+        """Cancel work that has not started; running work finishes."""
         future.cancel()
 
     def close(self) -> None:
-        """End the threads and the processes when what they are at is done."""
+        """Stop threads and processes once their current work is done."""
         with self._lock:
             threads, self._threads = self._threads, None
             processes, self._processes = self._processes, None
@@ -91,7 +91,7 @@ class LocalExecutor:
 
     def _pool(self) -> ProcessPoolExecutor:
         if self._processes is None:
-            fresh = multiprocessing.get_context("spawn")  # a copy of a process with threads may hang
+            fresh = multiprocessing.get_context("spawn")  # forking a process with threads may hang
             threads = max(1, (os.cpu_count() or 1) // self._count)
             self._processes = ProcessPoolExecutor(
                 self._count, mp_context=fresh, initializer=_share, initargs=(threads,)
@@ -100,6 +100,6 @@ class LocalExecutor:
 
 
 def _share(threads: int) -> None:
-    """Leave the other cores to the other processes; called in a new one before it loads anything."""
+    """Leave the other cores to the other processes; called in a new process before it loads anything."""
     for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ.setdefault(name, str(threads))

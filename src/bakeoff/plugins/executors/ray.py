@@ -1,4 +1,4 @@
-"""Ray: the workers of a cluster, or of one on this machine that lives as long as the run."""
+"""Runs work on a Ray cluster, or on a local one that lives as long as the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from typing import Annotated, Any, ClassVar
 
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage reports unless the user wants them
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage reports unless the user enables them
 os.environ.setdefault(
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0"
 )  # a worker without a GPU share still sees them
@@ -26,16 +26,16 @@ from bakeoff.storage.environment import get_setting
 from bakeoff.storage.temp_dir import TempDir
 
 ASK_SECONDS = 5.0
-"""How old the number of the cluster's cores may be."""
+"""Maximum age of the cluster's core count, in seconds."""
 KNOCK_SECONDS = 5.0
 SENT_ON = ("BAKEOFF_HOME",)
-"""Settings of this process that workers of another machine must share; keys and passwords are not among them."""
+"""Settings of this process that workers on other machines must share; never keys or passwords."""
 SHARED = "BAKEOFF_CACHE"
-"""Where it is set, shards tell the place, and every machine has a home of its own."""
+"""If set, shards report their location, and every machine has its own home."""
 
 
 class RayParams(BaseModel):
-    """Which cluster, and how much of it."""
+    """Which cluster, and how much of it to use."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     address: Annotated[
@@ -46,19 +46,19 @@ class RayParams(BaseModel):
         ),
     ] = None
     workers: Annotated[
-        int | None, Field(ge=1, le=100_000, description="shards side by side; none: one a core")
+        int | None, Field(ge=1, le=100_000, description="parallel shards; none: one per core")
     ] = None
     gpus: Annotated[
         float,
-        Field(ge=0, le=8, description="graphics processors for each worker that embeds, where there are"),
+        Field(ge=0, le=8, description="GPUs per embedding worker, if available"),
     ] = 0.0
     object_store_mb: Annotated[
-        int, Field(ge=100, description="memory for rows on their way, of a cluster started for the run")
+        int, Field(ge=100, description="object store memory of a cluster started for the run")
     ] = 200
 
 
 class RayExecutor:
-    """Work as Ray tasks; Ray itself tries nothing again, for whoever submits counts the tries."""
+    """Runs work as Ray tasks without Ray's own retries, because the caller counts attempts."""
 
     version: ClassVar[str] = "1"
     Params = RayParams
@@ -73,7 +73,7 @@ class RayExecutor:
 
     @property
     def slots(self) -> int:
-        """Tasks that run side by side; before the cluster is asked, as many as are wanted."""
+        """Number of parallel tasks; the requested number until the cluster is known."""
         wanted = self._params.workers
         if not self._started:
             return wanted or os.cpu_count() or 1
@@ -89,7 +89,7 @@ class RayExecutor:
     def submit(
         self, work: Callable[..., object], *args: object, needs: ResourceRequest = ANYWHERE
     ) -> Future[object]:
-        """Start a task on a node that has what it needs."""
+        """Start a task on a node with the required resources."""
         self._start()
         gpus = self._params.gpus if needs.gpu and self._gpus else 0
         task = ray.remote(max_retries=0, num_cpus=needs.cpus, num_gpus=gpus)(_run)
@@ -103,17 +103,17 @@ class RayExecutor:
         return told
 
     def as_completed(self, futures: Iterable[Future[object]]) -> Iterator[Future[object]]:
-        """Futures in the order they end."""
+        """Yield futures as they complete."""
         return concurrent.futures.as_completed(futures)
 
     def cancel(self, future: Future[object]) -> None:
-        """Stop a task, wherever it is."""
+        """Cancel a task on any node."""
         ref = self._refs.get(future)
         if ref is not None:
             ray.cancel(ref)
 
     def close(self) -> None:
-        """Leave the cluster; one that was started for the run ends."""
+        """Leave the cluster; one that was started for the run is stopped."""
         with self._lock:
             if self._started and self._mine:
                 ray.shutdown()
@@ -131,33 +131,33 @@ class RayExecutor:
         if fault is None:
             told.set_result(ended.result())
         else:
-            cause = getattr(fault, "cause", None)  # of an error in the work, not of a lost worker
+            cause = getattr(fault, "cause", None)  # an error in the work, not a lost worker
             told.set_exception(cause if isinstance(cause, Exception) else fault)
 
     def _start(self) -> None:
         with self._lock:
             if self._started:
                 return
-            if not ray.is_initialized():  # else the user's own session, which is left as it is
+            if not ray.is_initialized():  # otherwise the user's own session, which is left running
                 self._mine = True
                 try:
                     self._knock()
                     ray.init(**self._options(), log_to_driver=False, logging_level="error")
-                except Exception as exc:  # Ray has no error of its own for a node that does not come up
-                    ray.shutdown()  # of what did come up
+                except Exception as exc:  # Ray has no specific error for a node that does not start
+                    ray.shutdown()  # stop what did start
                     self._forget()
                     raise SettingError(self._refusal_text(exc)) from exc
             self._started = True
             self._ask()
 
     def _knock(self) -> None:
-        """Nobody there is found out in seconds: Ray itself would try for minutes."""
+        """Fail within seconds if nothing listens: Ray itself would retry for minutes."""
         if self._params.address not in (None, "auto"):
             host, port = str(self._params.address).rsplit(":", 1)
             socket.create_connection((host, int(port)), KNOCK_SECONDS).close()
 
     def _options(self) -> dict[str, object]:
-        """The options of `ray.init`."""
+        """Options of `ray.init`."""
         if self._params.address is not None:
             sent = () if get_setting(SHARED) else SENT_ON
             settings = {name: os.environ[name] for name in sent if name in os.environ}
@@ -176,7 +176,7 @@ class RayExecutor:
         return f"no Ray cluster {where}: {said}. Start one with: ray start --head, or leave address out."
 
     def _ask(self) -> None:
-        """Take in how large the cluster is now; nodes come and go."""
+        """Refresh the size of the cluster; nodes come and go."""
         if time.monotonic() - self._asked > ASK_SECONDS:
             found = ray.cluster_resources()
             self._cores, self._gpus = int(found.get("CPU", 1)), found.get("GPU", 0.0)
@@ -184,6 +184,6 @@ class RayExecutor:
 
 
 def _run(work: Callable[..., object], *args: object) -> object:
-    """Do the work with as many threads as the task has cores: Ray says so for OpenMP, and we for the tokenizers."""
+    """Run work with as many threads as the task has cores: Ray sets OpenMP's, we the tokenizers'."""
     os.environ.setdefault("RAYON_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))
     return work(*args)

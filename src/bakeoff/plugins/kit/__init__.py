@@ -1,8 +1,6 @@
 """Helpers for authors of stores: settings, errors, scores, checks, payloads, servers, graphs saved as a file.
-
-Helpers that need an optional package are in modules of their own: `sidecar` and `arrow_rows` (pyarrow), `rest` and
-`client_errors` (orjson), `http_limits` (httpx), `bounded_pool` (urllib3), `words` (tantivy).
-"""
+Helpers with optional dependencies are in separate modules: `sidecar` and `arrow_rows` (pyarrow), `rest` and
+`client_errors` (orjson), `http_limits` (httpx), `bounded_pool` (urllib3), `words` (tantivy)."""
 
 from bakeoff.plugins.kit.adapter import (
     EF,

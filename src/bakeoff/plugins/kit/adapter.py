@@ -101,11 +101,11 @@ def translate_errors(
 def _not_listening(exc: Exception) -> str:
     """Advice where nothing listens at the server's address; empty for other errors."""
     refused = isinstance(exc, ConnectionRefusedError) or "connection refused" in str(exc).lower()
-    return ". Is the server running, and is its address right?" if refused else ""
+    return ". Check that the server is running and its address is correct" if refused else ""
 
 
 def make_hits(ids: Any, scores: Any) -> Hits:
-    """Hits from the lists or arrays an engine returns."""
+    """Build hits from an engine's lists or arrays."""
     return Hits(np.asarray(ids, np.int64), np.asarray(scores, np.float64))
 
 
@@ -131,7 +131,7 @@ def require_open(engine: str, handle: T | None) -> T:
 def require_dims(engine: str, held: int, vector: np.ndarray) -> None:
     """Raise a StoreError unless a query has the dimension of the collection."""
     if vector.shape[-1] != held:
-        raise StoreError(f"{engine} holds vectors of {held} numbers; the query has {vector.shape[-1]}.")
+        raise StoreError(f"{engine} holds vectors of {held} numbers, but the query has {vector.shape[-1]}.")
 
 
 def expect_dims(engine: str, held: int, asked: int) -> None:
@@ -148,13 +148,13 @@ def installed_engine(*packages: str) -> str:
 
 
 class SmallVectors:
-    """Mixin for a store that keeps vectors in the numbers of `storages` too; `_storage` is the choice."""
+    """Mixin for a store that can also keep vectors in the number formats `storages`; `_storage` is the choice."""
 
     storages: ClassVar[tuple[Storage, ...]]
     _storage: Storage = "float32"
 
     def set_storage(self, storage: Storage) -> None:
-        """Choose the numbers, before `create` or `open`."""
+        """Choose the number format, before `create` or `open`."""
         if storage not in ("float32", *self.storages):
             raise StoreError(f"vectors can be kept as float32, {', '.join(self.storages)}, not as {storage}.")
         self._storage = storage
@@ -167,12 +167,12 @@ def unit_rows(rows: np.ndarray) -> np.ndarray:
 
 
 def sign_bits(rows: np.ndarray) -> np.ndarray:
-    """One bit for each dimension, 1 where it is positive, packed into bytes; the last byte is filled with zeros."""
+    """One bit per dimension, 1 if positive, packed into bytes; the last byte is zero-padded."""
     return np.packbits(np.asarray(rows) > 0, axis=-1)
 
 
 def score_from_hamming(distances: object, dims: int) -> np.ndarray:
-    """Scores from numbers of different signs: 1 where all are the same, −1 where none is."""
+    """Scores from Hamming distances of signs: 1 if all agree, −1 if none does."""
     return 1.0 - 2.0 * np.asarray(distances, np.float64) / dims
 
 

@@ -12,7 +12,7 @@ KINDS = {"text": pa.large_string(), "integer": pa.int64(), "number": pa.float64(
 
 
 def schema(store: PayloadSchemaMixin, dims: int, *, tokens: bool = False) -> pa.Schema:
-    """The columns of a collection; `tokens`: with a list of vectors for each row."""
+    """Columns of a collection; with `tokens`, a list of vectors per row."""
     vector = pa.list_(pa.float32(), dims)
     own = [("id", pa.int64()), ("vector", pa.list_(vector) if tokens else vector)]
     return pa.schema(own + [(name, KINDS[field.kind]) for name, field in store.columns().items()])
@@ -39,6 +39,6 @@ def table(store: PayloadSchemaMixin, batch: Batch) -> pa.Table:
 
 
 def payloads(store: PayloadSchemaMixin, ids: np.ndarray, found: pa.Table) -> list[Payload]:
-    """The payloads in a table that has the ids and the payloads' columns, in the order of the ids."""
+    """Payloads in a table with ids and payload columns, in the order of the ids."""
     columns = [found[name].to_pylist() for name in ("id", *store.columns())]
     return from_rows(store, ids, zip(*columns, strict=True))

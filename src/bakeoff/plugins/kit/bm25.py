@@ -1,4 +1,4 @@
-"""BM25's two factors, shared by the store that scores by it and the encoder that writes it as vectors."""
+"""BM25's two factors, shared by the postings store and the sparse encoder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def rarity(holding: np.ndarray | float, rows: int) -> np.ndarray:
-    """ln(1 + (N − n + ½) / (n + ½)) of words that n of N rows hold."""
+    """Inverse document frequency ln(1 + (N − n + ½) / (n + ½)) of words in n of N rows."""
     return np.asarray(np.log1p((rows - holding + 0.5) / (holding + 0.5)))
 
 

@@ -49,13 +49,13 @@ class Endpoint:
 
 
 def endpoint_of(engine: str, url: str) -> Endpoint:
-    """The parts of an address; one that cannot be parsed raises a StoreError."""
+    """Parse an address; one that can't be parsed raises a StoreError."""
     try:
         at = urllib3.util.parse_url(url)
     except urllib3.exceptions.HTTPError:
         at = urllib3.util.Url()
     if at.scheme not in PORTS or not at.host:
-        raise StoreError(f"{engine}: its address cannot be read. It looks like http://host:port.")
+        raise StoreError(f"{engine}: its address can't be parsed. Use http://host:port.")
     return Endpoint(at.scheme, at.host, at.port or PORTS[at.scheme], (at.path or "").rstrip("/"))
 
 
@@ -84,7 +84,7 @@ class BoundedPool:
             answer.headers,
             answer.status,
             decode_content=False,
-            enforce_content_length=False,  # the header's is that of the compressed answer
+            enforce_content_length=False,  # the header gives the compressed size
         )
 
     def close(self) -> None:

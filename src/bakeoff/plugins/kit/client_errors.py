@@ -70,7 +70,7 @@ def describe(store: ClientStore, request: str, exc: Exception) -> str:
     if isinstance(failure, TooSlow) or names & SLOW:
         return (
             f"{store.engine} at {store.place} did not answer {request} within {request_timeout():g} s. "
-            f"Is it overloaded? {TIMEOUT} gives it more."
+            f"It may be overloaded; {TIMEOUT} sets a longer timeout."
         )
     if isinstance(failure, (TooLarge, Redirect)):
         return f"{store.engine} at {store.place}, {request}: {failure}."
@@ -82,8 +82,8 @@ def describe(store: ClientStore, request: str, exc: Exception) -> str:
     first = next(iter(str(exc).splitlines()), "")
     if isinstance(exc, (*ANOTHER_SHAPE, RuntimeError)):
         return (
-            f"{store.engine} at {store.place} answered {request} in another shape ({type(exc).__name__}: {first}). "
-            "Does its address lead to another server, or a proxy?"
+            f"{store.engine} at {store.place} sent an unexpected response to {request} "
+            f"({type(exc).__name__}: {first}). Check that its address is not another server or a proxy."
         )
     return (
         f"{store.engine} at {store.place}, {request}: {next(iter(str(exc).splitlines()), type(exc).__name__)}"

@@ -1,4 +1,4 @@
-"""What stores of sparse and token vectors share: checks of what they are given."""
+"""Checks of sparse and token vectors, shared by stores."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bakeoff.types import Batch, SparseRows, SparseVector, TokenRows, VectorKind
 
 
 class HoldsKind:
-    """Mixin for a store that learns what its rows are before they come."""
+    """Mixin for a store that must know the kind of its rows before they arrive."""
 
     kind: VectorKind = "dense"
 
     def hold(self, kind: VectorKind) -> None:
-        """Say what the collection's rows are, before `create` or `open`."""
+        """Declare the kind of the collection's rows, before `create` or `open`."""
         self.kind = kind
 
 
@@ -27,7 +27,8 @@ def vectors_by_kind(
     name: str,
     sparse: Callable[[list[int], list[float]], object],
 ) -> Iterator[object]:
-    """A batch's vectors as lists; sparse ones under a name, as `sparse` makes them, without a weight {}."""
+    """Yield a batch's vectors as lists; sparse ones under `name`, converted by `sparse`, and {} for rows
+    without weights."""
     if kind == "tokens":
         yield from (matrix.tolist() for matrix in require_tokens(engine, batch))
     elif kind == "sparse":
@@ -39,7 +40,7 @@ def vectors_by_kind(
 
 
 def require_weights(engine: str, batch: Batch, most: int | None = None) -> SparseRows:
-    """The sparse rows of a batch; a weight that is not finite, or more of them than the engine takes, is refused."""
+    """Return a batch's sparse rows; raises for weights that are not finite, or too many per row."""
     rows = batch.sparse
     if rows is None:
         raise StoreError(f"{engine} was made for sparse vectors; the batch has none.")
@@ -56,12 +57,12 @@ def require_weights(engine: str, batch: Batch, most: int | None = None) -> Spars
 
 
 def require_positive_weights(engine: str, batch: Batch) -> Iterator[SparseVector]:
-    """The sparse rows of a batch for an engine that takes positive weights only."""
+    """Yield a batch's sparse rows for an engine that takes positive weights only."""
     return (positive(engine, row) for row in require_weights(engine, batch))
 
 
 def positive(engine: str, vector: SparseVector) -> SparseVector:
-    """A sparse vector without weights of 0, which say nothing; one below 0 is refused."""
+    """Remove zero weights from a sparse vector; raises for negative ones."""
     if len(vector.weights) and vector.weights.min() < 0:
         raise StoreError(f"{engine} takes positive weights in a sparse vector, not {vector.weights.min():g}.")
     kept = vector.weights > 0
@@ -69,7 +70,7 @@ def positive(engine: str, vector: SparseVector) -> SparseVector:
 
 
 def require_tokens(engine: str, batch: Batch) -> TokenRows:
-    """The token vectors of a batch; one that is not finite is refused."""
+    """Return a batch's token vectors; raises if one is not finite."""
     if batch.tokens is None:
         raise StoreError(f"{engine} was made for token vectors; the batch has none.")
     if not np.isfinite(batch.tokens.vectors).all():
@@ -78,8 +79,9 @@ def require_tokens(engine: str, batch: Batch) -> TokenRows:
 
 
 def require_terms(engine: str, dims: int, vector: SparseVector) -> None:
-    """Refuse a query whose terms the collection does not have."""
+    """Raise if a query has terms outside the collection."""
     if len(vector.terms) and not 0 <= int(vector.terms.min()) <= int(vector.terms.max()) < dims:
         raise StoreError(
-            f"{engine} holds sparse vectors of {dims:,} terms; the query has term {int(vector.terms.max()):,}."
+            f"{engine} holds sparse vectors of {dims:,} terms, but the query has term "
+            f"{int(vector.terms.max()):,}."
         )

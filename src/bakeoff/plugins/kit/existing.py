@@ -1,4 +1,4 @@
-"""What adapters share to search a collection that others filled: its errors, and ids read from a payload field."""
+"""Helpers for searching an existing collection: errors, and ids from a payload field."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bakeoff.types import Json, Metric, NamedHits, NamedVectors, PayloadField
 
 SHOWN = 10
 SAMPLED = 100
-"""Rows whose payloads show the fields of an engine that keeps no schema."""
+"""Number of rows to sample for the fields of an engine without a schema."""
 READ_ROWS = 1000
-"""Rows of one request that reads vectors."""
+"""Rows per request that reads vectors."""
 Kind = Literal["text", "integer", "number", "date", "boolean"]
 
 
 def no_such_collection(engine: str, name: str, known: Iterable[str]) -> StoreError:
-    """The error of a collection that is not there, with those that are."""
+    """The error for a missing collection, listing those that exist."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     guess = f' Did you mean "{near[0]}"?' if near else ""
@@ -30,12 +30,12 @@ def no_such_collection(engine: str, name: str, known: Iterable[str]) -> StoreErr
 
 
 def no_such_field(engine: str, name: str, known: Iterable[str], what: str) -> StoreError:
-    """The error of a field that is not there, with those that are."""
+    """The error for a missing field, listing those that exist."""
     return StoreError(f'{engine}: no {what} "{name}". Known: {", ".join(sorted(known)[:SHOWN]) or "none"}.')
 
 
 def the_vector_field(engine: str, asked: str, known: Sequence[str]) -> str:
-    """The field of vectors that was asked for, or the only one there is."""
+    """The requested vector field, or the only one there is."""
     if asked in known or (not asked and len(known) == 1):
         return asked or known[0]
     if asked or not known:
@@ -44,7 +44,7 @@ def the_vector_field(engine: str, asked: str, known: Sequence[str]) -> str:
 
 
 def payload_id(engine: str, payload: Mapping[str, object] | None, field: str) -> str:
-    """The id in a payload's field, which may be inside another ("metadata.id"); a row without it is an error."""
+    """Id from a payload's field, which may be nested ("metadata.id"); a row without it is an error."""
     held = payload or {}
     value = held.get(field, _inner(held, field))
     if value is None:
@@ -55,14 +55,14 @@ def payload_id(engine: str, payload: Mapping[str, object] | None, field: str) ->
 
 
 def _inner(payload: object, path: str) -> object:
-    """The value at a path of names with dots between them; None where there is none."""
+    """Value at a dotted path; None if missing."""
     for name in path.split("."):
         payload = payload.get(name) if isinstance(payload, Mapping) else None
     return payload
 
 
 def sampled_fields(payloads: Iterable[Mapping[str, Json]], *, dates: bool = False) -> list[PayloadField]:
-    """The fields of some payloads, inner ones by their path; texts that are dates count as `dates` where asked for."""
+    """Fields of some payloads, nested ones by path; with `dates`, texts that are dates count as dates."""
     found: dict[str, set[Kind]] = {}
     for payload in payloads:
         for name, value in _leaves(payload):
@@ -97,12 +97,12 @@ def _is_date(value: str) -> bool:
 
 
 def _common(kinds: set[Kind]) -> Kind:
-    """The kind of a field whose values have these: a number where all are numbers, a text where they are mixed."""
+    """Common kind of a field's values: a number if all are numbers, text if they are mixed."""
     return kinds.pop() if len(kinds) == 1 else "number" if kinds == {"integer", "number"} else "text"
 
 
 def named_vectors(ids: Iterable[object], vectors: Iterable[object], after: object = None) -> NamedVectors:
-    """Ids as texts, and the vectors of those rows that have one."""
+    """Ids as texts, and the vectors of the rows that have one."""
     pairs = [(str(name), row) for name, row in zip(ids, vectors, strict=True) if row is not None]
     matrix = np.asarray([row for _, row in pairs], np.float32) if pairs else np.empty((0, 0), np.float32)
     return NamedVectors(tuple(name for name, _ in pairs), matrix, after)
@@ -114,10 +114,10 @@ def named_hits(ids: Iterable[object], scores: Iterable[float]) -> NamedHits:
 
 
 def metric_of(engine: str, names: Mapping[Metric, object], held: object) -> Metric | None:
-    """The metric of an engine's word for it, None where it has no word; one that is not among ours is an error."""
+    """The metric for an engine's name of it; None without a name, an error if we don't support it."""
     if not held:
         return None
     for metric, name in names.items():
         if str(name).lower() == str(held).lower():
             return metric
-    raise StoreError(f"{engine}: the collection is searched by {held}; cosine, dot and l2 are compared here.")
+    raise StoreError(f"{engine}: the collection uses the metric {held}; supported are cosine, dot and l2.")

@@ -122,7 +122,7 @@ class GraphFile(TunedByEf, ABC, Generic[B]):
 
     @abstractmethod
     def _row_count(self) -> int:
-        """How many rows the graph holds."""
+        """Number of rows in the graph."""
 
     @abstractmethod
     def _save(self) -> None:

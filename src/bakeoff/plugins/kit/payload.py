@@ -17,7 +17,7 @@ from bakeoff.types import Batch, Condition, DateCondition, PayloadField, Where
 Payload = dict[str, str | int | float]
 Value = str | int | float
 VECTORS_ONLY = {"keywords": "vectors only", "hybrid": "vectors only"}
-NO_LIMIT = {"dims limit": "the engine names no limit"}
+NO_LIMIT = {"dims limit": "the engine documents no limit"}
 FLOAT32_ONLY = {"storage": "this adapter keeps float32 vectors only"}
 TYPES: dict[str, type] = {"text": str, "integer": int, "number": float}
 KIND_NAMES = {"text": "text", "integer": "integers", "number": "numbers", "boolean": "true or false"}
@@ -36,16 +36,16 @@ class PayloadSchemaMixin:
         self.fields, self._adopted = fields, None
 
     def adopt(self, columns: Mapping[str, PayloadField]) -> None:
-        """Take the fields of a collection that others filled, by what the engine calls each in a filter."""
+        """Adopt the fields of an existing collection, by their names in the engine's filters."""
         self.fields, self._adopted = tuple(columns.values()), columns
 
     @property
     def adopted(self) -> bool:
-        """Whether the fields are those of a collection that others filled."""
+        """Whether the fields come from an existing collection."""
         return self._adopted is not None
 
     def columns(self) -> dict[str, PayloadField]:
-        """The fields by column name; those that were adopted by an expression of the engine."""
+        """The fields by column name; adopted ones by an expression of the engine."""
         if self._adopted is not None:
             return dict(self._adopted)
         return {f"payload_{place}": field for place, field in enumerate(self.fields)}
@@ -79,7 +79,7 @@ def terms(fields: tuple[PayloadField, ...], where: Where) -> Iterator[Term]:
 
 
 def _comparisons(one: Condition, kind: str) -> Iterator[Term]:
-    """The comparisons of one condition, after its values were checked to be of the field's kind."""
+    """Comparisons of one condition, after checking that its values match the field's kind."""
     _check_kind(one, kind)
     least, most = BOUNDS.get(kind, (float, float))
     if one.among:
@@ -98,11 +98,11 @@ BOUNDS: dict[str, tuple[Callable[[float], object], Callable[[float], object]]] =
     "integer": (math.ceil, math.floor),
     "date": (_moment, lambda seconds: _moment(seconds + LAST_OF_SECOND)),
 }
-"""How the bounds of a kind are rounded: integers inwards, the end of a date to the end of its second."""
+"""Rounding of bounds by kind: integers inwards, the end of a date to the end of its second."""
 
 
 def _check_kind(one: Condition, kind: str) -> None:
-    """Refuse dates for a field of another kind, other values for dates, and bounds for what has no order."""
+    """Raise for dates on a field of another kind, other values for dates, or bounds on an unordered field."""
     dated, bounded = isinstance(one, DateCondition), one.least is not None or one.most is not None
     if kind == "date" and not dated:
         raise StoreError(f"{one.field!r} holds dates. Filter it by {{from: …, to: …}}.")
@@ -112,17 +112,17 @@ def _check_kind(one: Condition, kind: str) -> None:
 
 
 def _value(field: str, kind: str, value: Value) -> object:
-    """A value as the field's kind has it."""
+    """Convert a value to the field's kind."""
     try:
         return BOOLEANS[str(value).lower()] if kind == "boolean" else TYPES[kind](value)
     except (KeyError, ValueError) as exc:
         raise StoreError(
-            f"a filter asks for {value!r} in {field!r}, which holds {KIND_NAMES[kind]}."
+            f"a filter compares {field!r} with {value!r}, but it holds {KIND_NAMES[kind]}."
         ) from exc
 
 
 def sql(store: PayloadSchemaMixin, where: Where, mark: str = "?") -> tuple[str, list[Value]]:
-    """A filter as SQL with placeholders, and their values; own columns are quoted, those of others are expressions."""
+    """A filter as SQL with placeholders, and their values; own columns are quoted, adopted ones are expressions."""
     names, parts, values = store.column_of(), [], list[Value]()
     for term in terms(store.fields, where):
         marks = ", ".join([mark] * len(term.values))
@@ -134,7 +134,7 @@ def sql(store: PayloadSchemaMixin, where: Where, mark: str = "?") -> tuple[str, 
 
 
 def quoted(name: str) -> str:
-    """A name as SQL has it."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 

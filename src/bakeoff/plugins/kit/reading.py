@@ -1,4 +1,4 @@
-"""For authors of readers: archives within bounds, tables and headings as Markdown, one way to report damage."""
+"""Helpers for authors of readers: bounded archives, tables and headings as Markdown, uniform damage reports."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from bakeoff.plugins._titles import title_of
 from bakeoff.types import Document, Skipped, SourceFile
 
 UNPACKED_MB = 300
-"""Megabytes that the parts of an archive have together at most."""
+"""Most megabytes of an archive's parts together."""
 PARTS = 20_000
-"""Parts that an archive has at most."""
+"""Most parts in an archive."""
 DAMAGE: tuple[type[Exception], ...] = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, UnicodeError, SyntaxError, NotImplementedError),
     *(
@@ -35,7 +35,7 @@ DAMAGE: tuple[type[Exception], ...] = (
         AssertionError,
     ),
 )
-"""What parsers let through on damaged files, besides their own errors."""
+"""Exceptions that parsers raise on damaged files, besides their own."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of encrypted and of old Office files
 _MANY_NEWLINES = re.compile(r"\n{3,}")
 
@@ -48,7 +48,7 @@ class NoReaderParams(BaseModel):
 
 @contextlib.contextmanager
 def report_damage(what: str, *errors: type[Exception]) -> Iterator[None]:
-    """Turn what a parser raises on a damaged file into an UnreadableFileError."""
+    """Turn a parser's exceptions on a damaged file into an UnreadableFileError."""
     try:
         yield
     except (UnreadableFileError, MemoryError):
@@ -59,7 +59,7 @@ def report_damage(what: str, *errors: type[Exception]) -> Iterator[None]:
 
 
 def open_archive(file: SourceFile, what: str) -> zipfile.ZipFile:
-    """The parts of a ZIP-based document; one that is locked, not a ZIP or too large unpacked is refused."""
+    """Open a ZIP-based document; raises if it is encrypted, not a ZIP, or too large unpacked."""
     if file.data.startswith(_OLE):
         raise UnreadableFileError(
             f"password-protected {what}, or one of an old version: save it without a password"
@@ -80,23 +80,23 @@ def open_archive(file: SourceFile, what: str) -> zipfile.ZipFile:
 
 
 def table_lines(rows: Iterable[Sequence[str]]) -> list[str]:
-    """The rows of a table, one a line, cells with a bar between them; empty rows are left out."""
+    """Rows of a table, one per line, with bars between cells; empty rows are dropped."""
     lines = (" | ".join(" ".join(cell.split()) for cell in row).strip() for row in rows)
     return [line for line in lines if line.strip("| ")]
 
 
 def heading(level: int, title: str) -> str:
-    """A heading as Markdown marks it."""
+    """A Markdown heading."""
     return f"{'#' * min(max(level, 1), 6)} {' '.join(title.split())}"
 
 
 def join_blocks(blocks: Iterable[str]) -> str:
-    """Blocks of text with one blank line between two."""
+    """Join blocks of text with blank lines."""
     return _MANY_NEWLINES.sub("\n\n", "\n\n".join(block.strip("\n") for block in blocks if block.strip()))
 
 
 def make_document(file: SourceFile, blocks: Iterable[str], title: str = "") -> Document | Skipped:
-    """The document of some blocks of text, or that there is none in the file."""
+    """Make a document from blocks of text, or Skipped if they are empty."""
     text = join_blocks(blocks)
     if not text.strip():
         return Skipped(file.id, "empty: no text in it", has_text=False)
@@ -105,5 +105,5 @@ def make_document(file: SourceFile, blocks: Iterable[str], title: str = "") -> D
 
 
 def parse_xml(data: bytes) -> etree._Element:
-    """The root of an XML part; entities are not resolved and nothing is fetched."""
+    """Parse an XML part; entities are not resolved and nothing is fetched."""
     return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False))

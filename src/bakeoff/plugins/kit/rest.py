@@ -1,4 +1,4 @@
-"""What adapters of HTTP engines share: JSON bodies, reasons of refusals, waiting."""
+"""Helpers for HTTP engines: JSON bodies, refusal reasons, waiting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REASON_KEYS = ("reason", "message", "error")
 
 
 def wait_until(engine: str, what: str, holds: Callable[[], bool], seconds: float, pause: float = 0.5) -> None:
-    """Return when `holds` does; after `seconds`, raise a StoreError that names what was waited for."""
+    """Wait until `holds` returns true; after `seconds`, raise a StoreError that names what was awaited."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
@@ -24,7 +24,7 @@ def wait_until(engine: str, what: str, holds: Callable[[], bool], seconds: float
 
 
 def encode_json(body: object) -> bytes:
-    """JSON bytes; NumPy arrays are written as lists, float32 with its own digits."""
+    """Encode JSON; NumPy arrays become lists, and float32 keeps its own digits."""
     return orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
 
 

@@ -1,7 +1,5 @@
-"""What adapters of servers need: the server's address, timeouts, shards, collection names, connections per thread.
-
-Passwords never enter a file or a hash.
-"""
+"""Helpers for server adapters: address, timeouts, shards, collection names, connections per thread. Passwords
+never enter a file or a hash."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ def translate_server_errors(engine: str, *errors: type[Exception]) -> Callable[[
 def _too_slow(exc: Exception) -> str:
     """Advice for a timeout; empty for other errors."""
     slow = any(word in f"{type(exc).__name__} {exc}".lower() for word in ("timeout", "timed out"))
-    return f". It had {request_timeout():g} s: is it overloaded? {TIMEOUT} gives it more." if slow else ""
+    return f". It had {request_timeout():g} s; if it is overloaded, set a longer {TIMEOUT}" if slow else ""
 
 
 def without_secret(value: str | None) -> str | None:
@@ -61,11 +59,11 @@ def without_secret(value: str | None) -> str | None:
     if value is None:
         return None
     if "::" in value.partition("//")[0]:
-        raise ValueError("names one file system inside another; give the address of the file itself")
+        raise ValueError("chains one file system inside another; give the address of the file itself")
     at = urlsplit(value)
     user = at.netloc.rpartition("@")[0]
     if at.password or "password=" in value.replace(" ", "").lower() or (user and at.scheme in WEB):
-        raise ValueError("holds a password; put that into the environment or .env (docs/servers.md)")
+        raise ValueError("contains a password; put it into the environment or .env (docs/servers.md)")
     names = {name.lower() for name, _ in parse_qsl(at.query, keep_blank_values=True)}
     if not names <= {*PLAIN} or at.fragment:
         raise ValueError(
@@ -131,22 +129,22 @@ def request_timeout() -> float:
 class ShardSettings(Settings):
     """Shards and replicas of a collection."""
 
-    shards: Annotated[int, Field(ge=1, description="parts the rows are divided into")] = 1
-    replicas: Annotated[int, Field(ge=0, description="further copies of each part, on other nodes")] = 0
+    shards: Annotated[int, Field(ge=1, description="number of shards")] = 1
+    replicas: Annotated[int, Field(ge=0, description="additional copies of each shard, on other nodes")] = 0
 
 
 def require_server(where: str, given: str | None, spread: ShardSettings) -> None:
     """Reject shards and replicas without a server: an embedded engine has one shard and no replica."""
     if given is None and (spread.shards, spread.replicas) != (1, 0):
-        raise ValueError(f"shards and replicas need a server: give its {where}, or leave them out")
+        raise ValueError(f"shards and replicas need a server: give its {where}, or remove them")
 
 
 def expect_spread(engine: str, held: tuple[int, int], asked: ShardSettings) -> None:
     """Raise a StoreError unless a collection has the requested shards and replicas."""
     if held != (asked.shards, asked.replicas):
         raise StoreError(
-            f"{engine} has this collection in {held[0]} shards with {held[1]} replicas; {asked.shards} with "
-            f"{asked.replicas} were asked for. A replica needs a node of its own."
+            f"{engine} has this collection in {held[0]} shards with {held[1]} replicas; {asked.shards} "
+            f"with {asked.replicas} were requested. Each replica needs its own node."
         )
 
 
@@ -182,7 +180,7 @@ class ThreadLocalConnections(Generic[C]):
     def mine(self) -> C:
         """This thread's connection, opened on first use."""
         if self._closed:
-            raise StoreError("this store is closed: open the collection again with a new one.")
+            raise StoreError("this store is closed: open the collection again with a new store.")
         held: _OpenConnection[C] | None = getattr(self._local, "held", None)
         if held is None:
             held = self._local.held = _OpenConnection(self._connect())

@@ -1,4 +1,4 @@
-"""The words of texts as keyword stores index them: segmentation, case, stop words and stems of a language."""
+"""Index terms of texts for keyword stores: segmentation, case, stop words and stems of a language."""
 
 from __future__ import annotations
 
@@ -30,15 +30,17 @@ TANTIVY_STEMS = LANGUAGES.keys() & {
 TANTIVY_STOP_WORDS = TANTIVY_STEMS - {"arabic", "greek", "romanian", "turkish"}
 SNOWBALL_STEMS = frozenset({"czech", "hindi", "persian", "polish"})
 UNSPACED = frozenset({"chinese", "japanese", "korean", "thai"})
-"""Languages without blanks between words, or with words that are searched by pairs of characters."""
+"""Languages without spaces between words, or indexed by pairs of characters."""
 
 
 class LanguageParams(Settings):
-    """Whose words a store searches by."""
+    """The language whose words a store searches."""
 
     language: Annotated[
         LanguageName | None,
-        Field(exclude_if=lambda value: value is None, description="of the words; usually the corpus's"),
+        Field(
+            exclude_if=lambda value: value is None, description="language of the words; default: the corpus's"
+        ),
     ] = None
 
 
@@ -47,20 +49,18 @@ class WordParams(LanguageParams):
 
     words: Annotated[
         Literal["stemmed", "plain"],
-        Field(description="stemmed: by the language, without its stop words; plain: lower-cased only"),
+        Field(description="stemmed: language-specific stems without stop words; plain: lower-cased only"),
     ] = "stemmed"
 
 
 def space_words(text: str) -> str:
-    """The words of a text in any script, separated by spaces: the input of an analyzer."""
+    """Words of a text in any script, separated by spaces: the input of an analyzer."""
     return " ".join(segmentation.words(text))
 
 
 class WordAnalyzer:
-    """Turns texts into index terms; where the language is not known, they are cut as English ones are.
-
-    `in_tantivy` is the part that an index of tantivy runs itself, over what `spaced` returns.
-    """
+    """Turns texts into index terms; texts in an unknown language are treated as English. `in_tantivy` is the
+    part that a tantivy index runs itself, over what `spaced` returns."""
 
     def __init__(self, language: str | None, *, plain: bool = False) -> None:
         own = LANGUAGES[language or "english"]
@@ -77,7 +77,7 @@ class WordAnalyzer:
         self.in_tantivy = _analyzer([]) if snowball else self._first
 
     def spaced(self, text: str) -> str:
-        """The words of a text separated by spaces, stemmed where tantivy cannot."""
+        """Words of a text separated by spaces, stemmed if tantivy can't."""
         if self._stemmer is None:
             return space_words(text)
         return " ".join(self._stemmer.stemWords(self._first.analyze(space_words(text))))

@@ -1,1 +1,1 @@
-"""Built-in readers: from the bytes of a file to the text of a document."""
+"""Built-in readers: from a file's bytes to a document's text."""

@@ -1,7 +1,6 @@
-"""Bytes to text: by a byte order mark, as UTF-8, as given or declared, at last by statistics; newlines stay.
-
-Windows-1252 is what most files are that are not UTF-8: the detector's answer counts only where it is clearly ahead.
-"""
+"""Decodes bytes: by byte order mark, as UTF-8, as given or declared, finally by statistics; newlines are
+kept. Most files that are not UTF-8 are Windows-1252: the detector's answer counts only if it is clearly
+ahead."""
 
 from __future__ import annotations
 
@@ -14,11 +13,11 @@ from typing import Literal, NamedTuple
 import chardet
 
 Basis = Literal["mark", "utf-8", "given", "declared", "guessed"]
-"""What an encoding was chosen by."""
+"""How an encoding was chosen."""
 
 WESTERN = "cp1252"
 LEAD = 2.0
-"""How many times as confident as for Western European the detector must be for another encoding."""
+"""How many times as confident as for Western European the detector must be in another encoding."""
 _WESTERN_FAMILY = frozenset({"cp1252", "iso8859-1", "iso8859-15"})
 _MARKS = (
     (BOM_UTF8, "utf-8-sig"),
@@ -31,12 +30,12 @@ _COOKIE = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
 _META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([-\w.:]+)", re.IGNORECASE)
 _XML = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([-\w.:]+)")
 _ESCAPES = re.compile(rb"\x1b(?:\$[@B]|\([BJ])")  # of ISO-2022-JP, which is ASCII by its bytes
-_DECLARED = 4_000  # bytes in which a declaration is looked for
+_DECLARED = 4_000  # bytes searched for a declaration
 _SAMPLE = 200_000  # bytes: statistics need no more
 
 
 class Decoded(NamedTuple):
-    """A file's text, its encoding, and what that was chosen by."""
+    """A file's text, its encoding, and how that was chosen."""
 
     text: str
     encoding: str
@@ -44,13 +43,13 @@ class Decoded(NamedTuple):
 
 
 def is_binary(data: bytes, given: str | None = None) -> bool:
-    """Whether the bytes are not text: zeros, and no mark of an encoding that has them, given or found."""
+    """Whether the bytes are not text: zero bytes without a mark or given encoding that allows them."""
     wide = given is not None and codecs.lookup(given).name.startswith(("utf-16", "utf-32"))
     return b"\0" in data and not wide and not any(data.startswith(mark) for mark, _ in _MARKS)
 
 
 def decode(data: bytes, given: str | None = None) -> Decoded | None:
-    """The text and its encoding, or None where no encoding fits; `given` is that of files that are not UTF-8."""
+    """The text and its encoding, or None if no encoding fits; `given` applies to files that are not UTF-8."""
     for name, basis in _candidates(data, given):
         try:
             return Decoded(data.decode(name), codecs.lookup(name).name if basis == "guessed" else name, basis)
@@ -60,7 +59,7 @@ def decode(data: bytes, given: str | None = None) -> Decoded | None:
 
 
 def _candidates(data: bytes, given: str | None) -> Iterator[tuple[str, Basis]]:
-    """Encodings to try in order; a mark settles it, a given one is not second-guessed."""
+    """Encodings to try in order; a byte order mark decides, a given one is not second-guessed."""
     for mark, name in _MARKS:
         if data.startswith(mark):
             yield name, "mark"
@@ -96,7 +95,7 @@ def _guesses(data: bytes) -> list[str]:
 
 
 def _codec(name: str) -> str:
-    """Python's name of an encoding, '' where it has none."""
+    """Python's name of an encoding, or ''."""
     try:
         return codecs.lookup(name).name
     except LookupError:

@@ -1,4 +1,4 @@
-"""HTML to text, parsed by libxml2: headings become Markdown headings, blocks become paragraphs, code is fenced."""
+"""HTML to text with libxml2: headings become Markdown headings, blocks become paragraphs, code is fenced."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MANY_NEWLINES = re.compile(r"\n{3,}")
 
 
 def html_to_text(markup: str) -> tuple[str, str]:
-    """The readable text of a page, and the page's title or ''."""
+    """Readable text of a page, and its title or ''."""
     page = _PageText()
     parser = etree.HTMLParser(target=page, encoding="utf-8", huge_tree=True)
     parser.feed(markup.encode("utf-8", "surrogatepass"))
@@ -30,7 +30,7 @@ def html_to_text(markup: str) -> tuple[str, str]:
 
 
 class _PageText:
-    """Collects lines as the parser meets elements; the text between two blocks is one line, its blanks collapsed."""
+    """Collects lines as the parser meets elements; text between two blocks is one line with collapsed whitespace."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -41,7 +41,7 @@ class _PageText:
         self._pre = 0
 
     def text(self) -> str:
-        """All lines, at most one blank between two."""
+        """All lines, with at most one blank line between two."""
         self._flush()
         return _MANY_NEWLINES.sub("\n\n", "\n".join(self._lines)).strip() + "\n"
 
@@ -72,7 +72,7 @@ class _PageText:
                 self._lines.append("")
 
     def end(self, tag: str) -> None:
-        """End of an element, also where the page leaves out its end tag."""
+        """End of an element, even if the page omits its end tag."""
         if tag in _SILENT:
             self._silent -= 1
         elif tag == "title":
@@ -93,7 +93,7 @@ class _PageText:
             self._line.append(data)
 
     def close(self) -> None:
-        """The parser is done."""
+        """Nothing to do at the end of the page."""
 
     def _break(self, line: str) -> None:
         self._flush()

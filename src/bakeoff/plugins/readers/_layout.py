@@ -1,8 +1,6 @@
-"""The order in which lines of a page are read: columns one after the other, rows of tables cell by cell.
-
-Boxes come in the order a page draws them. Where they are drawn side by side, they are either columns of running text,
-read one below the other, or cells of a table, read as one row.
-"""
+"""Reading order of a page's lines: columns one after the other, table rows cell by cell. Boxes come in
+drawing order. Boxes side by side are either columns of running text, read one below the other, or cells of a
+table, read as one row."""
 
 from __future__ import annotations
 
@@ -12,11 +10,11 @@ from statistics import median
 from typing import NamedTuple
 
 GAP = 0.8
-"""Cells are this many heights of a line apart; words of one line are nearer."""
+"""Minimum gap between cells, in line heights; words of one line are closer."""
 COLUMN_ROWS = 4
-"""Rows side by side that columns have at least."""
+"""Minimum number of rows side by side that make columns."""
 COLUMN_SHARE = 0.25
-"""Share of the width that a column's lines fill at least; cells of tables are narrower."""
+"""Minimum share of the width that a column's lines fill; table cells are narrower."""
 
 
 Edges = Sequence[float]
@@ -24,7 +22,7 @@ Edges = Sequence[float]
 
 
 class Cell(NamedTuple):
-    """Parts of a line without a gap between them, and where they start and end."""
+    """Parts of a line without a gap between them, and their extent."""
 
     left: float
     right: float
@@ -35,14 +33,14 @@ Row = list[Cell]
 
 
 def order_lines(lines: Sequence[tuple[Edges, str]]) -> list[str]:
-    """The texts of boxes as they are read; cells of a table have a bar between them."""
+    """Texts of boxes in reading order, with bars between table cells."""
     rows = group_rows([edges for edges, _ in lines])
     texts = [[" ".join(lines[part][1] for part in cell.parts) for cell in row] for row in rows]
     return arrange(rows, [" ".join(cells) for cells in texts], lambda row: texts[row])
 
 
 def side_by_side(boxes: Iterable[Edges]) -> bool:
-    """Whether any two boxes that are drawn one after the other lie in one row with a gap between them."""
+    """Whether two consecutively drawn boxes lie in one row with a gap between them."""
     for (_, top, right, bottom), (left, other_top, _, other_bottom) in pairwise(boxes):
         if left - right > GAP * (top - bottom) and other_bottom < top and bottom < other_top:
             return True
@@ -50,7 +48,7 @@ def side_by_side(boxes: Iterable[Edges]) -> bool:
 
 
 def group_rows(boxes: Iterable[Edges]) -> list[Row]:
-    """Boxes that are drawn one after the other in one row, joined where they have no gap."""
+    """Group consecutively drawn boxes into rows, joining those without a gap."""
     rows: list[Row] = []
     row: Row = []
     begin, start, past = 0.0, 0, 0
@@ -74,7 +72,7 @@ def group_rows(boxes: Iterable[Edges]) -> list[Row]:
 
 
 def arrange(rows: Sequence[Row], lines: Sequence[str], cells: Callable[[int], list[str] | None]) -> list[str]:
-    """The lines of rows as they are read; `cells` gives the texts of a row of several, None where they are unknown."""
+    """Lines of rows in reading order; `cells` returns the texts of a row's cells, None if unknown."""
     found: list[str] = []
     for several, places in groupby(range(len(rows)), key=lambda place: len(rows[place]) > 1):
         block = list(places)
@@ -90,7 +88,7 @@ def arrange(rows: Sequence[Row], lines: Sequence[str], cells: Callable[[int], li
 
 
 def _are_columns(rows: list[Row]) -> bool:
-    """Whether the cells of all rows lie in as many columns of running text, with a gutter between them."""
+    """Whether the cells of all rows form columns of running text, with a gutter between them."""
     count = len(rows[0])
     if len(rows) < COLUMN_ROWS or any(len(row) != count for row in rows):
         return False

@@ -1,4 +1,4 @@
-"""What readers of PDF share: the limit of pages, how pages become a document, and why there may be none."""
+"""What PDF readers share: the page limit, how pages become a document, and reasons for skipping one."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ LOCKED = "encrypted PDF: save it without its password"
 
 
 class PdfParams(BaseModel):
-    """Parameters of readers of PDF."""
+    """Parameters of PDF readers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_pages: int = Field(5_000, ge=1, description="pages above which a PDF is not read")
 
     def check(self, count: int) -> None:
-        """Refuse a PDF of too many pages before any of them is read."""
+        """Raise for a PDF with too many pages before any is read."""
         if count > self.max_pages:
             raise UnreadableFileError(f"PDF of {count:,} pages, max_pages is {self.max_pages:,}")
 
 
 def pdf_document(file: SourceFile, pages: Sequence[str], title: str) -> Document | Skipped:
-    """The text of all pages, a blank line between two."""
+    """Join the text of all pages with blank lines."""
     text = "\n\n".join(pages)
     if not text.strip():
         count = f"{len(pages):,} page{'' if len(pages) == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""What readers of scans share: pages as pictures, and the text of pages that have one."""
+"""What readers of scans share: pages as images, and the text of pages that have some."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from bakeoff.types import Document, Skipped, SourceFile
 SCANNED_KINDS = ("pdf", "png", "jpg", "jpeg", "tif", "tiff")
 Image.MAX_IMAGE_PIXELS = 100_000_000
 MOST_PIXELS = 40_000_000
-"""Pixels of a rendered page at most: an A4 page at 600 dpi has 35 million."""
+"""Most pixels of a rendered page: an A4 page at 600 dpi has 35 million."""
 
 
 class ScanParams(PdfParams):
     """Parameters of readers of scans."""
 
     dpi: int = Field(200, ge=50, le=600, description="dots per inch at which pages are rendered")
-    all_pages: bool = Field(False, description="whether pages that hold text are recognised too")
+    all_pages: bool = Field(False, description="also run OCR on pages that contain text")
 
 
 def read_scan(
     file: SourceFile, params: ScanParams, recognise: Callable[[Image.Image], str]
 ) -> Document | Skipped:
-    """The document of a PDF or a picture; pages with text of their own keep it, unless all are to be recognised."""
+    """Read a PDF or image; pages with their own text keep it, unless all are to be recognised."""
     if PurePosixPath(file.id).suffix.lower() != ".pdf":
         return pdf_document(file, [recognise(_picture(file))], "")
     try:

@@ -25,7 +25,7 @@ class DoclingParseReader:
         self._params = params
 
     def read(self, file: SourceFile) -> Document | Skipped:
-        """The text of all pages."""
+        """Return the text of all pages."""
         with report_damage("PDF", RuntimeError):
             document = DoclingPdfParser(loglevel="fatal").load(path_or_stream=BytesIO(file.data), lazy=True)
             self._params.check(document.number_of_pages())

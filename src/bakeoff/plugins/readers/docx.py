@@ -77,13 +77,13 @@ def _paragraph(part: Paragraph) -> str:
 
 
 def _text(element: Any) -> str:
-    """The text in an element: links, insertions and text boxes too; deleted text is in elements of another name."""
+    """Text in an element, including links, insertions and text boxes; deleted text has other element names."""
     found = (one for one in element.iter() if not any(up.tag == _FALLBACK for up in one.iterancestors()))
     return "".join(one.text or "" if one.tag == f"{_WORD}t" else _MARKS.get(one.tag, "") for one in found)
 
 
 def _rows(table: Table) -> Iterator[list[str]]:
-    """The cells of each row, a merged cell once."""
+    """Cells of each row; a merged cell occurs once."""
     for row in table.rows:
         seen: set[object] = set()
         cells = []

@@ -22,7 +22,7 @@ _MESSAGE = re.compile(rb"^From [^\n]*\n", re.MULTILINE)
 
 
 class EmailReader:
-    """Reads the plain text of a message, or the text of its HTML; attachments are named, not read."""
+    """Reads the plain text of a message, or the text of its HTML; attachments are listed, not read."""
 
     version: ClassVar[str] = f"1 with lxml {etree.__version__}"
     kinds: ClassVar[tuple[str, ...]] = ("eml", "mbox")

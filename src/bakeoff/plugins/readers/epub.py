@@ -1,4 +1,4 @@
-"""EPUB: the chapters in the order of the book, each as its HTML reads."""
+"""EPUB: the chapters in reading order, each converted from HTML."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class EpubReader:
 
 
 def _spine(book: etree._Element, place: str) -> Iterator[str]:
-    """The names of the chapters' files in the order of reading."""
+    """File names of the chapters in reading order."""
     files = {one.get("id"): one.get("href", "") for one in book.iter(f"{_OPF}item")}
     for one in book.iter(f"{_OPF}itemref"):
         if href := files.get(one.get("idref")):

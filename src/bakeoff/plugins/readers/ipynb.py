@@ -1,4 +1,4 @@
-"""Jupyter notebooks: Markdown cells as they are, code cells fenced, outputs only where asked."""
+"""Jupyter notebooks: Markdown cells unchanged, code cells fenced, outputs only on request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class IpynbReader:
 
         model_config = ConfigDict(extra="forbid", frozen=True)
 
-        outputs: bool = Field(False, description="whether texts that code printed are read too")
+        outputs: bool = Field(False, description="also read the text output of code cells")
 
     def __init__(self, params: Params) -> None:
         self._params = params

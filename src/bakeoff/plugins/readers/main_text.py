@@ -13,7 +13,7 @@ from bakeoff.types import Document, Skipped, SourceFile
 
 
 class MainTextReader:
-    """Reads what the page is about, as Markdown; tables and lists stay, comments go."""
+    """Reads the main content of a page as Markdown, with tables and lists, without comments."""
 
     version: ClassVar[str] = f"1 with trafilatura {trafilatura.__version__}"
     kinds: ClassVar[tuple[str, ...]] = ("html",)

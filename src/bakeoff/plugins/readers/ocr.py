@@ -16,11 +16,11 @@ from bakeoff.plugins.readers._scans import SCANNED_KINDS, ScanParams, read_scan
 from bakeoff.types import Document, Skipped, SourceFile
 
 BLANK = 0.2
-"""Columns without ink that part two words, as a share of the line's height."""
+"""Width of an ink-free gap between words, as a share of the line's height."""
 
 
 class OcrReader:
-    """Recognises the text of scanned pages and pictures; pages that hold text are read as they are."""
+    """Recognises text in scanned pages and images; pages that contain text are read directly."""
 
     version: ClassVar[str] = f"1 with rapidocr-onnxruntime {installed('rapidocr-onnxruntime')}"
     kinds: ClassVar[tuple[str, ...]] = SCANNED_KINDS
@@ -30,7 +30,7 @@ class OcrReader:
         self._params = params
 
     def read(self, file: SourceFile) -> Document | Skipped:
-        """The text of all pages."""
+        """Return the text of all pages."""
         return read_scan(file, self._params, self._recognise)
 
     @cached_property
@@ -38,7 +38,7 @@ class OcrReader:
         return RapidOCR(intra_op_num_threads=1, inter_op_num_threads=1)  # more spin, which costs CPU seconds
 
     def _recognise(self, picture: Image.Image) -> str:
-        """The lines of a picture in the order of reading."""
+        """Lines of an image in reading order."""
         pixels = np.asarray(picture)[:, :, ::-1]  # blue, green, red
         corners, _ = self._engine(pixels, use_det=True, use_cls=False, use_rec=False)
         boxes = [_edges(one, pixels) for one in corners or ()]
@@ -66,7 +66,8 @@ def _edges(corners: list[list[float]], pixels: np.ndarray) -> tuple[int, int, in
 
 
 def _words(line: np.ndarray) -> list[np.ndarray]:
-    """The words of a line, cut where no ink is: the model was trained on Chinese and joins words of other scripts."""
+    """Split a line into words at gaps without ink: the model was trained on Chinese and joins words of other
+    scripts."""
     grey = line.mean(axis=2)
     ink = (grey < (float(grey.min()) + float(grey.max())) / 2).any(axis=0)
     inked = np.flatnonzero(ink)

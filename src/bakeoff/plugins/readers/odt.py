@@ -52,7 +52,7 @@ class OdtReader:
 
 
 def _blocks(element: etree._Element) -> Iterator[str]:
-    """The blocks of an element in order; slides are numbered by their place."""
+    """Blocks of an element in order; slides are numbered by position."""
     slides = 0
     for child in element:
         if child.tag == f"{_TEXT}tracked-changes":
@@ -79,7 +79,7 @@ def _row(row: etree._Element) -> list[str]:
 
 
 def _text(element: etree._Element) -> str:
-    """The text in a paragraph, frames in it included."""
+    """Text of a paragraph, including its frames."""
     parts = [element.text or ""]
     for child in element:
         if isinstance(child.tag, str):

@@ -26,7 +26,7 @@ _FOUR_NUMBERS = struct.Struct("4d").unpack_from
 
 
 def _engine_call(name: str) -> Callable[..., int]:
-    """A call that takes references as they are and keeps the lock of Python: half the time of a usual one."""
+    """A call that passes references unchanged and keeps Python's lock: half the time of a regular one."""
     return ctypes.PYFUNCTYPE(ctypes.c_int)(ctypes.cast(getattr(raw, name), ctypes.c_void_p).value or 0)
 
 
@@ -47,7 +47,7 @@ class PdfiumReader:
         self._params = params
 
     def read(self, file: SourceFile) -> Document | Skipped:
-        """The text of all pages."""
+        """Return the text of all pages."""
         with _ENGINE:
             try:
                 with pdfium.PdfDocument(file.data) as document:
@@ -67,7 +67,7 @@ def _read_page(page: pdfium.PdfPage) -> str:
 
 
 def page_text(page: pdfium.PdfPage) -> str:
-    """The text of a page: columns one after the other, cells of tables with a bar between them."""
+    """Text of a page: columns one after the other, bars between table cells."""
     found = page.get_textpage()
     text = found.get_text_range()
     count = found.count_rects()
@@ -90,18 +90,18 @@ _PLACES = tuple(ctypes.byref(_ANSWER, at) for at in (0, 8, 16, 24))
 
 
 class _Positions:
-    """Where the parts of lines and the characters of a page lie; the engine writes each answer to the same place."""
+    """Positions of a page's line parts and characters; the engine writes each answer to the same memory."""
 
     def __init__(self, found: pdfium.PdfTextPage) -> None:
         self._page = ctypes.byref(found.raw.contents)
 
     def parts(self, count: int) -> list[Edges]:
-        """Left, top, right and bottom of each part of a line, of which the page has `count`."""
+        """Left, top, right and bottom of each line part, of which the page has `count`."""
         page, (left, top, right, bottom), get, numbers = self._page, _PLACES, _GET_RECT, _FOUR_NUMBERS
         return [numbers(_ANSWER) for part in range(count) if get(page, part, left, top, right, bottom)]
 
     def left(self, number: int, character: str) -> float:
-        """Where a character starts; before everything where the engine has another one at that number."""
+        """Left edge of a character; −∞ if the engine has another one at that number."""
         if _GET_UNICODE(self._page, number) != ord(character):
             return float("-inf")
         _GET_CHAR_BOX(self._page, number, *_PLACES)
@@ -109,7 +109,7 @@ class _Positions:
 
 
 def _cells(positions: _Positions, row: Row, line: re.Match[str]) -> list[str] | None:
-    """The texts of a row's cells: the line cut before the words that start them; None where these are not found."""
+    """Texts of a row's cells: the line split before the words that start them; None if these are not found."""
     wanted, start, text = [cell.left for cell in row[1:]], 0, line[0].rstrip(" ")
     parts: list[str] = []
     for blank in _BLANK.finditer(text):

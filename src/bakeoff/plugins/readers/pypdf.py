@@ -1,4 +1,4 @@
-"""PDF by pypdf, in Python alone: slower than PDFium, with other ideas of spaces and lines."""
+"""PDF with pypdf, in pure Python: slower than PDFium, with different spaces and line breaks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PypdfReader:
         self._params = params
 
     def read(self, file: SourceFile) -> Document | Skipped:
-        """The text of all pages."""
+        """Return the text of all pages."""
         try:
             found = pypdf.PdfReader(BytesIO(file.data))
             if found.is_encrypted and not found.decrypt(""):

@@ -1,4 +1,4 @@
-"""Scans by Tesseract, the program that this machine has installed."""
+"""Scans with Tesseract, if it is installed on this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bakeoff.types import Document, Skipped, SourceFile
 
 
 class TesseractReader:
-    """Recognises the text of scanned pages and pictures; pages that hold text are read as they are."""
+    """Recognises text in scanned pages and images; pages that contain text are read directly."""
 
     version: ClassVar[str] = "1"
     kinds: ClassVar[tuple[str, ...]] = SCANNED_KINDS
@@ -32,7 +32,7 @@ class TesseractReader:
         self._params = params
 
     def read(self, file: SourceFile) -> Document | Skipped:
-        """The text of all pages."""
+        """Return the text of all pages."""
         return read_scan(file, self._params, self._recognise)
 
     def _recognise(self, picture: Image.Image) -> str:

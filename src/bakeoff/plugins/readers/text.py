@@ -1,4 +1,4 @@
-"""Text, code and markup that is text: decoded, with its newlines as they are."""
+"""Text, code and text-based markup: decoded, with newlines unchanged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HEAD = 100_000  # characters in which signs of a markup are looked for
 
 
 class TextReader:
-    """Reads text in any encoding; a plain text that is marked up as reStructuredText or AsciiDoc is read as such."""
+    """Reads text in any encoding; plain text that looks like reStructuredText or AsciiDoc is read as such."""
 
     version: ClassVar[str] = f"1 with chardet {chardet.__version__}"
     kinds: ClassVar[tuple[str, ...]] = tuple(sorted(TEXTS))
@@ -36,7 +36,7 @@ class TextReader:
         pass
 
     def read(self, file: SourceFile) -> Document | Skipped:
-        """The text as it is, or why it is none."""
+        """Return the decoded text, or why there is none."""
         found = decode_file(file)
         if isinstance(found, Skipped):
             return found
@@ -47,7 +47,7 @@ class TextReader:
 
 
 def decode_file(file: SourceFile) -> Decoded | Skipped:
-    """The text of a file, or why it has none that can be read."""
+    """Text of a file, or why it can't be read."""
     if is_binary(file.data, file.encoding):
         return Skipped(file.id, "binary: it holds zero bytes")
     found = decode(file.data, file.encoding)
@@ -59,13 +59,13 @@ def decode_file(file: SourceFile) -> Decoded | Skipped:
 
 
 def encoding_fields(found: Decoded) -> dict[str, str]:
-    """A document's fields: its encoding, and what that was chosen by where it is not UTF-8."""
+    """Document fields: the encoding and how it was chosen, if it is not UTF-8."""
     basis = {} if found.basis == "utf-8" else {"encoding_basis": found.basis}
     return {"encoding": found.encoding, **basis}
 
 
 def _kind(name: str, text: str) -> str:
-    """The kind by the file's name, corrected by its content where the name says little."""
+    """Kind by file name, corrected by content if the name says little."""
     kind = kind_of(name)
     if kind not in TEXTS:
         return "text"
@@ -75,7 +75,7 @@ def _kind(name: str, text: str) -> str:
 
 
 def _markup(text: str) -> str:
-    """What a plain text is marked up as: its headings and at least one other sign of the markup must be there."""
+    """Markup of a plain text: its headings and at least one other sign must be present."""
     if _RST.search(text) and len(headings(text, "rst")) > 1:
         return "rst"
     if _ASCIIDOC.search(text) and len(headings(text, "asciidoc")) > 1:

@@ -1,4 +1,4 @@
-"""Spreadsheets by calamine (xlsx, xlsm, xlsb, xls, ods): each sheet under its name, one line a row."""
+"""Spreadsheets with calamine (xlsx, xlsm, xlsb, xls, ods): each sheet under its name, one line per row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Cell = int | float | str | bool | datetime.time | datetime.date | datetime.datet
 
 
 class XlsxReader:
-    """Reads the values of cells as a spreadsheet shows them, without formulas and hidden formatting."""
+    """Reads cell values as displayed, without formulas or hidden formatting."""
 
     version: ClassVar[str] = f"1 with python-calamine {installed('python-calamine')}"
     kinds: ClassVar[tuple[str, ...]] = ("xlsx",)
@@ -29,9 +29,7 @@ class XlsxReader:
 
         model_config = ConfigDict(extra="forbid", frozen=True)
 
-        max_rows: int = Field(
-            100_000, ge=1, description="rows of a sheet that are read; a longer one is refused"
-        )
+        max_rows: int = Field(100_000, ge=1, description="most rows of a sheet; a longer one is skipped")
 
     def __init__(self, params: Params) -> None:
         self._params = params
@@ -66,7 +64,7 @@ class XlsxReader:
 
 
 def _text(cell: Cell) -> str:
-    """A cell as a reader of the sheet sees it: whole numbers without a point, dates without a midnight."""
+    """A cell as displayed: whole numbers without a point, dates without midnight."""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
         return str(int(cell))
     if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():

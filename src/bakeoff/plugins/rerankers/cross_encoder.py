@@ -13,12 +13,12 @@ from bakeoff.plugins.embedders.onnx_rows import OnnxModelParams, OnnxRows
 
 
 class CrossEncoderReranker:
-    """A pair classifier on ONNX Runtime; of two classes, the score is by how much the second leads."""
+    """A pair classifier on ONNX Runtime; with two classes, the score is the second's lead."""
 
     version: ClassVar[str] = "2"
 
     class Params(OnnxModelParams):
-        """Where the model is and how much of a pair it reads."""
+        """Location of the model, and how much of a pair it reads."""
 
         max_tokens: int | None = Field(None, ge=16, description="tokens of a pair; the passage is cut to fit")
 
@@ -26,7 +26,7 @@ class CrossEncoderReranker:
         self._rows = OnnxRows(params, truncate="only_second")
 
     def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
-        """One score for each passage."""
+        """Return one score per passage."""
         encoded = self._rows.tokenizer.encode_batch([(query, passage) for passage in passages])
         try:
             found = self._rows.run(encoded)
@@ -41,7 +41,7 @@ class CrossEncoderReranker:
     def _score(self, answer: np.ndarray) -> float:
         if answer.shape not in ((1,), (2,)):
             raise RerankerError(
-                f"{self._rows.folder.graph} gave {answer.shape} for a pair; a cross-encoder gives one score, or two "
-                "classes."
+                f"{self._rows.folder.graph} returned {answer.shape} for a pair; a cross-encoder returns "
+                "one score, or two classes."
             )
         return float(answer[-1] - answer[0]) if len(answer) == 2 else float(answer[0])

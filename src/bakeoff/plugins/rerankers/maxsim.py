@@ -19,16 +19,14 @@ MEGABYTE = 1_000_000
 
 
 class MaxsimReranker:
-    """The mean, over a query's tokens, of the cosine to the nearest token of the passage.
-
-    A sentence encoder was trained for whole texts, not for tokens: it is a reranker that needs no other weights. The
-    vectors of passages are kept in memory, so that one that several queries find is read once.
-    """
+    """Mean, over a query's tokens, of the cosine to the passage's nearest token. Sentence encoders were
+    trained for whole texts, not tokens, but this needs no other weights. Passage vectors are kept in memory,
+    so a passage found by several queries is read once."""
 
     version: ClassVar[str] = "2"
 
     class Params(BaseModel):
-        """Which encoder, how much of a passage it reads, and how many vectors are kept."""
+        """Encoder, token limit per passage, and size of the vector cache."""
 
         model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -38,11 +36,11 @@ class MaxsimReranker:
             exclude_if=lambda value: value is None,
             description="a folder with tokenizer.json and an ONNX graph or safetensors instead",
         )
-        max_tokens: int = Field(256, ge=8, le=8192, description="tokens of a passage that are read")
+        max_tokens: int = Field(256, ge=8, le=8192, description="tokens read per passage")
         threads: int | None = Field(
             None, ge=1, le=1024, description="passages computed at once; default: the cores"
         )
-        cache_mb: int = Field(256, ge=0, description="megabytes of passages' vectors that are kept in memory")
+        cache_mb: int = Field(256, ge=0, description="megabytes of passage vectors to keep in memory")
 
     def __init__(self, params: Params) -> None:
         model = OnnxModelParams(
@@ -55,7 +53,7 @@ class MaxsimReranker:
         self._kept = _PassageVectors(params.cache_mb * MEGABYTE)
 
     def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
-        """One score for each passage, −1 to 1; a text without a token of its own scores −1."""
+        """Return one score per passage, −1 to 1; a text without tokens of its own scores −1."""
         known = {text: vectors for text in passages if (vectors := self._kept.find(text)) is not None}
         new = [text for text in dict.fromkeys(passages) if text not in known]
         try:
@@ -68,13 +66,13 @@ class MaxsimReranker:
         return np.array([_nearest(asked[:QUERY_TOKENS], known[text]) for text in passages])
 
     def close(self) -> None:
-        """Give back the session, its threads and the vectors."""
+        """Release the session, its threads and the vectors."""
         self._rows.close()
         self._kept.clear()
 
 
 class _PassageVectors:
-    """The vectors of the passages that were used last, up to a number of bytes."""
+    """Vectors of the most recently used passages, up to a number of bytes."""
 
     def __init__(self, most: int) -> None:
         self._most, self._bytes, self._lock = most, 0, threading.Lock()

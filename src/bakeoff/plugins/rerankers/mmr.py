@@ -1,4 +1,4 @@
-"""MMR: a ranking with near-copies moved down, so that the first passages say different things."""
+"""MMR: moves near-duplicates down, so that the first passages differ."""
 
 from __future__ import annotations
 
@@ -14,24 +14,22 @@ from bakeoff.corpus.segmentation import VERSION, words
 
 
 class MmrReranker:
-    """Maximal marginal relevance; relevance is the place a passage came with, likeness the cosine of its words."""
+    """Maximal marginal relevance; relevance is the incoming rank, similarity the cosine of the words."""
 
     version: ClassVar[str] = f"2 with {VERSION}"
 
     class Params(BaseModel):
-        """How much being different counts."""
+        """Weight of diversity."""
 
         model_config = ConfigDict(extra="forbid", frozen=True)
 
-        relevance: float = Field(
-            0.7, ge=0, le=1, description="1: the order stays as it is; 0: only being different counts"
-        )
+        relevance: float = Field(0.7, ge=0, le=1, description="1: keep the order; 0: only diversity counts")
 
     def __init__(self, params: Params) -> None:
         self._relevance = params.relevance
 
     def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
-        """Scores that fall in the order of picking: each pick is relevant and unlike those before it."""
+        """Return descending scores in the order of selection: each pick is relevant and unlike the earlier ones."""
         count = len(passages)
         gain = self._relevance * (1 - np.arange(count) / max(count, 1))
         likeness = _likeness(passages)
@@ -46,11 +44,11 @@ class MmrReranker:
         return scores
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 def _likeness(passages: Sequence[str]) -> np.ndarray:
-    """Cosines between passages, each word weighed by how few of the passages have it."""
+    """Cosines between passages, with words weighted by their rarity among them."""
     counts = [Counter(words(passage.lower())) for passage in passages]
     spread = Counter(word for found in counts for word in found)
     places = {word: i for i, word in enumerate(spread)}

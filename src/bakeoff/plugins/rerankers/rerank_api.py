@@ -21,7 +21,7 @@ def _results(answer: Json) -> list[tuple[int, float]]:
 
 @dataclass(frozen=True, slots=True)
 class _Api:
-    """Where a kind of server is, which key it wants, what it calls the passages, and how it answers."""
+    """A kind of server: address, key variable, name of the passages, and form of its answer."""
 
     address: str
     path: str
@@ -52,18 +52,18 @@ _APIS = {
 
 
 class RerankApiReranker:
-    """Scores of a server's rerank page; one request holds the query and its passages."""
+    """Scores from a server's rerank endpoint; one request holds the query and its passages."""
 
     version: ClassVar[str] = "1"
     remote: ClassVar[bool] = True
 
     class Params(HttpParams):
-        """Which server and model, and how they are asked."""
+        """Server, model and request settings."""
 
         api: Literal["llamacpp", "tei", "cohere", "jina", "voyage"] = Field(
             "llamacpp", description="whose protocol the server speaks"
         )
-        model: str = Field("", description="the model's name; a server of your own has one")
+        model: str = Field("", description="the model's name; your own server needs none")
         base_url: Address | None = Field(None, description="address; default: the provider's")
         key_env: str | None = Field(
             None, description="environment variable with the key; default: the provider's"
@@ -75,7 +75,7 @@ class RerankApiReranker:
         self._server = JsonClient(params.base_url or self._api.address, key_env, params)
 
     def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
-        """One score for each passage, in order."""
+        """Return one score per passage, in order."""
         scores = np.full(len(passages), np.nan)
         size = self._params.batch_size
         for begin in range(0, len(passages), size):
@@ -84,7 +84,9 @@ class RerankApiReranker:
                 scores[begin + index] = score
         missing = int(np.isnan(scores).sum())
         if missing:
-            raise RerankerError(f"{self._server.host} gave no score for {missing} of {len(scores)} passages.")
+            raise RerankerError(
+                f"{self._server.host} returned no score for {missing} of {len(scores)} passages."
+            )
         return scores
 
     def close(self) -> None:
@@ -104,10 +106,12 @@ class RerankApiReranker:
             raise RerankerError(str(exc)) from exc
         except OTHER_SHAPE as exc:
             raise RerankerError(
-                f"{self._server.host} answered in another shape than {self._params.api} does ({exc!r}). "
-                "Choose the `api` that it speaks."
+                f"{self._server.host} sent an unexpected response for {self._params.api} ({exc!r}). Choose "
+                "the matching `api`."
             ) from exc
         strange = [index for index, _ in found if not 0 <= index < len(passages)]
         if strange:
-            raise RerankerError(f"{self._server.host} scored passage {strange[0]} of {len(passages)}.")
+            raise RerankerError(
+                f"{self._server.host} returned a score for passage {strange[0]} of {len(passages)}."
+            )
         return found

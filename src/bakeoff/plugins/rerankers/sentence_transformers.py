@@ -14,7 +14,7 @@ from bakeoff.errors import ModelNotFoundError
 
 
 class SentenceTransformersReranker:
-    """Scores of a CrossEncoder; its weights come from a folder or over your network."""
+    """Scores of a CrossEncoder; its weights come from a folder or are downloaded."""
 
     version: ClassVar[str] = "1"
 
@@ -24,14 +24,14 @@ class SentenceTransformersReranker:
         model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
         model: str = Field("cross-encoder/ms-marco-MiniLM-L6-v2", description="name or folder of the model")
-        max_tokens: int | None = Field(None, ge=16, description="tokens of a pair that are read")
+        max_tokens: int | None = Field(None, ge=16, description="tokens read per pair")
         batch_size: int = Field(32, ge=1, le=1024, description="pairs computed together")
 
     def __init__(self, params: Params) -> None:
         self._params = params
 
     def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
-        """One score for each passage."""
+        """Return one score per passage."""
         pairs = [(query, passage) for passage in passages]
         scores = self._model.predict(pairs, batch_size=self._params.batch_size, show_progress_bar=False)
         return np.asarray(scores, np.float64).reshape(len(passages), -1)[:, -1]

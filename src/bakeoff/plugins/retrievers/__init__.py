@@ -1,1 +1,1 @@
-"""Retrievers: searches that exist already."""
+"""Retrievers: existing searches, measured as systems."""

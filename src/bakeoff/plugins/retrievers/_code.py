@@ -1,4 +1,4 @@
-"""Objects of the user's own code, by name: `module:attribute`. Only modules that the user allowed are imported."""
+"""Loads objects of the user's own code by name (`module:attribute`). Only modules the user allowed are imported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CodeParams(BaseModel):
 
 
 def load_object(name: str, folder: Path) -> Any:
-    """The object behind a name; its module is searched in the folder first."""
+    """The object behind a name; the folder is searched for its module first."""
     module, _, attribute = name.partition(":")
     require_code(module)
     place = str(folder.resolve())
@@ -36,14 +36,14 @@ def load_object(name: str, folder: Path) -> Any:
         return attrgetter(attribute)(importlib.import_module(module))
     except ModuleNotFoundError as exc:
         raise RetrieverError(
-            f"{name}: no module is called {exc.name}. It is looked for in {folder} and among installed packages."
+            f"{name}: no module is called {exc.name}. Searched in {folder} and among installed packages."
         ) from exc
     except AttributeError as exc:
         raise RetrieverError(f"{name}: {exc}.") from exc
 
 
 def make_object(name: str, folder: Path, methods: tuple[str, ...]) -> Any:
-    """An object with one of some methods; a function or class that makes one is called without arguments."""
+    """An object with one of some methods; a function or class is called without arguments to make one."""
     found = load_object(name, folder)
     if not any(hasattr(found, method) for method in methods) or isinstance(found, type):
         if not callable(found):

@@ -1,4 +1,4 @@
-"""Rows of foreign answers → rows of ours."""
+"""Converts rows of external answers to ours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCORE = ("score", "_score", "similarity", "relevance_score")
 
 
 def to_rows(answer: Any) -> Iterator[RetrievedRow]:
-    """The rows of an answer: texts, mappings, objects with fields, pairs of id and score, or a mapping of those."""
+    """Rows of an answer: texts, mappings, objects with fields, (id, score) pairs, or a mapping of those."""
     if isinstance(answer, Mapping):
         answer = list(answer.items())
     if isinstance(answer, str) or not isinstance(answer, Iterable):
@@ -63,12 +63,12 @@ def row_of(one: Mapping[str, Any]) -> RetrievedRow:
 
 
 def first(one: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """The value of the first of some names that is there."""
+    """Value of the first name that exists."""
     return next((one[name] for name in names if one.get(name) is not None), None)
 
 
 def number(value: Any) -> float | None:
-    """A score; None where there is none."""
+    """A score; None if missing."""
     if value is None:
         return None
     try:
@@ -78,7 +78,7 @@ def number(value: Any) -> float | None:
 
 
 def whole(value: Any) -> int | None:
-    """A character's place; None where there is none."""
+    """A character position; None if missing."""
     if value is None:
         return None
     try:
@@ -88,6 +88,6 @@ def whole(value: Any) -> int | None:
 
 
 def refuse_filter(where: Where) -> None:
-    """A filtered query is never searched without its filter."""
+    """Raise for a filtered query, which must not be searched without its filter."""
     if where:
-        raise RetrieverError("this retriever does not take filters. Leave it out, or the filters.")
+        raise RetrieverError("this retriever does not support filters. Remove it or the filters.")

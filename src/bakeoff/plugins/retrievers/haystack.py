@@ -18,19 +18,19 @@ QUERY, K = "{query}", "{k}"
 
 
 class HaystackRetriever:
-    """Calls `run` of a component with query and top_k, or of a pipeline with the inputs that are given."""
+    """Calls a component's `run` with query and top_k, or a pipeline's with the configured inputs."""
 
     version: ClassVar[str] = "1"
     takes_filters = False
 
     class Params(CodeParams):
-        """Which object, what goes in, and where the documents come out."""
+        """Which object, its inputs, and where the documents come out."""
 
         object: ObjectName = Field(
             ..., description="module:component or module:pipeline, or a function that makes one"
         )
         inputs: dict[str, dict[str, Any]] = Field(
-            {}, description='of a pipeline, as in {retriever: {query: "{query}", top_k: "{k}"}}'
+            {}, description='for a pipeline, for example {retriever: {query: "{query}", top_k: "{k}"}}'
         )
         output: str = Field(
             "", description="the pipeline's component with the documents; default: the only one"
@@ -65,14 +65,14 @@ class HaystackRetriever:
         return self._rows(self._documents(self._object.run(data)))
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Nothing to release."""
 
     def _documents(self, answer: dict[str, Any]) -> list[Document]:
         names = [self._params.output] if self._params.output else list(answer)
         found = [answer[name]["documents"] for name in names if "documents" in answer.get(name, {})]
         if len(found) != 1:
             raise RetrieverError(
-                f"documents come out of {len(found)} of {', '.join(answer)}. Name one with output."
+                f"{len(found)} components return documents, of {', '.join(answer)}. Choose one with output."
             )
         documents: list[Document] = found[0]
         return documents

@@ -1,4 +1,4 @@
-"""A search behind HTTP that answers with JSON; JMESPath expressions say where the results are in the answer."""
+"""A search behind HTTP that answers with JSON; JMESPath expressions locate the results in the answer."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ Path = Annotated[str, AfterValidator(_valid_path)]
 
 
 class HttpRetriever:
-    """Sends each query to an address, and reads ids, texts and scores out of the answer."""
+    """Sends each query to a URL, and extracts ids, texts and scores from the answer."""
 
     version: ClassVar[str] = "1"
     remote: ClassVar[bool] = True
 
     class Params(BaseModel):
-        """Where to ask, what to send, and where the results are in the answer."""
+        """Where to send requests, what to send, and where the results are in the answer."""
 
         model_config = ConfigDict(extra="forbid", frozen=True)
         url: Annotated[str, AfterValidator(_public_url)] = Field(
             ..., description="address; {query} and {k} in it are filled in"
         )
         method: Literal["GET", "POST"] = Field("POST", description="GET sends no body")
-        headers: dict[str, str] = Field({}, description="values may hold ${NAME} of the environment")
+        headers: dict[str, str] = Field({}, description="values may contain ${NAME} from the environment")
         key_env: str = Field("", description="environment variable with a key, sent as Authorization: Bearer")
         body: Any = Field(None, description="what is sent as JSON, with {query}, {k} and {filters} filled in")
         filters: dict[str, Any] = Field(
@@ -79,23 +79,23 @@ class HttpRetriever:
         start: Path | None = Field(None, description="in a result: the first character in the document")
         end: Path | None = Field(None, description="in a result: the character after the last")
         timeout: float = Field(60.0, gt=0, le=3600, description="seconds to wait for one answer")
-        retries: int = Field(
-            3, ge=0, le=20, description="times a request is repeated after 429, 5xx or a timeout"
-        )
+        retries: int = Field(3, ge=0, le=20, description="retries after 429, 5xx or a timeout")
         requests_per_minute: float | None = Field(
-            None, gt=0, description="most requests a minute; default: no limit"
+            None, gt=0, description="most requests per minute; default: no limit"
         )
 
         @model_validator(mode="after")
         def _complete(self) -> HttpRetriever.Params:
             if self.id is None and self.text is None:
-                raise ValueError("map id, text or both: without them a result is nowhere in the corpus")
+                raise ValueError("map id, text or both: without them, results can't be found in the corpus")
             if self.method == "GET" and self.body is not None:
                 raise ValueError("GET sends no body; put {query} into the url, or use method: POST")
             if "{query}" not in json.dumps([self.url, self.body], ensure_ascii=False):
-                raise ValueError("{query} is neither in url nor in body, so every query would get one answer")
+                raise ValueError(
+                    "{query} is neither in url nor in body, so every query would get the same answer"
+                )
             if self.filters and FILTERS not in json.dumps(self.body, ensure_ascii=False):
-                raise ValueError("filters are given, and {filters} is not in body: no filter would be sent")
+                raise ValueError("filters are set, but {filters} is not in body: no filter would be sent")
             for name, value in self.headers.items():
                 if any(word in name.lower() for word in _SECRET_HEADERS) and not _VARIABLE.search(value):
                     raise ValueError(
@@ -118,11 +118,11 @@ class HttpRetriever:
         }
 
     def pace(self) -> None:
-        """Wait for the turn that requests_per_minute gives."""
+        """Wait as requests_per_minute requires."""
         self._server.wait_for_turn()
 
     def search(self, text: str, k: int, where: Where) -> Iterable[RetrievedRow]:
-        """The results of one request; they are read out of the answer when the clock has stopped."""
+        """Send one request; results are extracted after the clock has stopped."""
         values: dict[str, Any] = {"query": text, "k": k}
         if not self.takes_filters:
             refuse_filter(where)
@@ -161,7 +161,7 @@ class HttpRetriever:
 
     def _filter(self, one: Condition) -> Any:
         if one.field not in self._params.filters:
-            raise RetrieverError(f"filters has no entry for {one.field}. Add one, or leave out that filter.")
+            raise RetrieverError(f"filters has no entry for {one.field}. Add one, or remove that filter.")
         template, values = self._params.filters[one.field], _filter_values(one)
         written = json.dumps(template, ensure_ascii=False)
         sent = {name for name in values if f"{{{name}}}" in written}
@@ -176,7 +176,7 @@ class HttpRetriever:
 
 
 def _filter_values(one: Condition) -> dict[str, Any]:
-    """What a template may name of a condition; None for what the condition does not have."""
+    """Values a template may use of a condition; None for those the condition lacks."""
     first = one.among[0] if len(one.among) == 1 else None
     named: dict[str, Any] = {"value": first, "values": list(one.among) or None}
     if isinstance(one, DateCondition):
@@ -191,7 +191,8 @@ def _iso(seconds: float | None) -> str | None:
 
 
 def filled(template: Any, values: Mapping[str, Any]) -> Any:
-    """A template with {names} filled in; a text that is one name becomes its value, or is left out if it has none."""
+    """Fill the {names} in a template; a text that is a single name becomes its value, or is dropped if it has
+    none."""
     if isinstance(template, dict):
         made = {name: filled(one, values) for name, one in template.items()}
         return {name: one for name, one in made.items() if one is not None or template[name] is None}
@@ -206,7 +207,7 @@ def filled(template: Any, values: Mapping[str, Any]) -> Any:
 
 
 def shape(value: Any, depth: int = SHAPE_DEPTH) -> str:
-    """What JSON is made of: keys and kinds of values, never the values themselves."""
+    """Describe JSON by keys and value types, never by the values themselves."""
     if isinstance(value, dict):
         if not depth:
             return f"an object of {len(value)} keys"
@@ -220,11 +221,11 @@ def shape(value: Any, depth: int = SHAPE_DEPTH) -> str:
 
 
 def _filled_header(value: str, origin: str) -> str:
-    """A header with the environment's values, where these may go to the server."""
+    """Fill environment values into a header, if they may be sent to this server."""
     destination = Destination(origin, SettingSource.EXPERIMENT)
     text = _VARIABLE.sub(lambda found: key_for(found[1], destination), value)
     if not (text.isascii() and text.isprintable()):
-        raise RetrieverError("a header has characters that no header can have. Set its variable again.")
+        raise RetrieverError("a header contains invalid characters. Set its variable again.")
     return text
 
 

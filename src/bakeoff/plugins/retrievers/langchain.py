@@ -15,16 +15,14 @@ from bakeoff.types import RetrievedRow, Where
 
 
 class LangchainRetriever:
-    """Asks `invoke` for documents; the order of the answer is the ranking, since documents have no score.
-
-    A `score` in a document's metadata is used where every document has one.
-    """
+    """Calls `invoke` for documents; the order of the answer is the ranking, since documents have no score. A
+    `score` in the metadata is used if every document has one."""
 
     version: ClassVar[str] = "1"
     takes_filters = False
 
     class Params(CodeParams):
-        """Which object, and where a document says what it is."""
+        """Which object, and where a document has its id."""
 
         object: ObjectName = Field(..., description="module:retriever, or a function that makes one")
         id: str = Field("", description="metadata field with the document's id; default: id, else source")
@@ -38,13 +36,13 @@ class LangchainRetriever:
         self._retriever: BaseRetriever = make_object(params.object, params.folder, ("invoke",))
 
     def search(self, text: str, k: int, where: Where) -> Iterable[RetrievedRow]:
-        """The documents of one call."""
+        """Return the documents of one call."""
         refuse_filter(where)
         argument = {self._params.k_argument: k} if self._params.k_argument else {}
         return self._rows(self._retriever.invoke(text, **argument))
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Nothing to release."""
 
     def _rows(self, documents: list[Document]) -> Iterator[RetrievedRow]:
         for one in documents:

@@ -17,7 +17,7 @@ IDS = ("document_id", "doc_id", "file_path", "file_name", "source")
 
 
 class LlamaindexRetriever:
-    """Asks `retrieve` for nodes; a node's document is its source document, or a field of its metadata."""
+    """Calls `retrieve` for nodes; a node's document is its source document, or a metadata field."""
 
     version: ClassVar[str] = "1"
     takes_filters = False
@@ -35,12 +35,12 @@ class LlamaindexRetriever:
         self._retriever: BaseRetriever = make_object(params.object, params.folder, ("retrieve",))
 
     def search(self, text: str, k: int, where: Where) -> Iterable[RetrievedRow]:
-        """The nodes of one call; how many there are is the retriever's own setting."""
+        """Return the nodes of one call; their number is the retriever's own setting."""
         refuse_filter(where)
         return self._rows(self._retriever.retrieve(text))
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Nothing to release."""
 
     def _rows(self, nodes: list[NodeWithScore]) -> Iterator[RetrievedRow]:
         for found in nodes:

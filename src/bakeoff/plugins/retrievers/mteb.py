@@ -1,4 +1,4 @@
-"""A search model of MTEB: anything with the methods of its SearchProtocol."""
+"""An MTEB search model: anything with the methods of SearchProtocol."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUERY = "q"
 
 
 class MtebRetriever:
-    """Gives the corpus to `index`, and each query alone to `search`."""
+    """Passes the corpus to `index`, and each query alone to `search`."""
 
     version: ClassVar[str] = "1"
     takes_filters = False
@@ -25,8 +25,8 @@ class MtebRetriever:
         """Which object, and how it is called."""
 
         object: ObjectName = Field(..., description="module:model, or a function that makes one")
-        task: str = Field("", description="an MTEB task whose metadata the model is given; default: none")
-        encode_kwargs: dict[str, Any] = Field({}, description="passed on to the model")
+        task: str = Field("", description="an MTEB task whose metadata is passed to the model; default: none")
+        encode_kwargs: dict[str, Any] = Field({}, description="passed to the model")
 
     def __init__(self, params: Params) -> None:
         self._model = make_object(params.object, params.folder, ("search",))
@@ -39,18 +39,18 @@ class MtebRetriever:
         }
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Give the model every document."""
+        """Pass every document to the model."""
         rows = [{"id": one.id, "title": one.title, "text": one.text} for one in documents]
         self._model.index(datasets.Dataset.from_list(rows), **self._about)
 
     def search(self, text: str, k: int, where: Where) -> Iterable[RetrievedRow]:
-        """The ranking of one query."""
+        """Return the ranking of one query."""
         refuse_filter(where)
         query = datasets.Dataset.from_dict({"id": [QUERY], "text": [text]})
         return self._rows(self._model.search(query, top_k=k, **self._about))
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Nothing to release."""
 
     def _rows(self, answer: dict[str, dict[str, float]]) -> Iterator[RetrievedRow]:
         ranking = sorted(answer.get(QUERY, {}).items(), key=lambda one: (-one[1], one[0]))

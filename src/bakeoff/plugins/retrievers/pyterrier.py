@@ -1,4 +1,4 @@
-"""A PyTerrier transformer or pipeline: anything with `transform` of a frame of queries."""
+"""A PyTerrier transformer or pipeline: anything with `transform` for a data frame of queries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUERY = "q"
 
 
 class PyterrierRetriever:
-    """Gives a transformer one query; rows are ordered by rank, or by score where there is none."""
+    """Passes a transformer one query; rows are ordered by rank, or by score if there is none."""
 
     version: ClassVar[str] = "1"
     takes_filters = False
@@ -27,19 +27,19 @@ class PyterrierRetriever:
 
         object: ObjectName = Field(..., description="module:transformer, or a function that makes one")
         id: str = Field("docno", description="column with the document's id")
-        text: str = Field("text", description="column with the passage, where there is one")
+        text: str = Field("text", description="column with the passage, if any")
 
     def __init__(self, params: Params) -> None:
         self._params = params
         self._transformer = make_object(params.object, params.folder, ("transform",))
 
     def search(self, text: str, k: int, where: Where) -> Iterable[RetrievedRow]:
-        """The results of one query."""
+        """Return the results of one query."""
         refuse_filter(where)
         return self._rows(self._transformer.transform(pd.DataFrame({"qid": [QUERY], "query": [text]})))
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Nothing to release."""
 
     def _rows(self, frame: pd.DataFrame) -> Iterator[RetrievedRow]:
         columns = [name for name in (self._params.id, self._params.text) if name in frame.columns]

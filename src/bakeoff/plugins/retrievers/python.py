@@ -1,4 +1,4 @@
-"""A function of your own: `call(text, k)` returns results."""
+"""Your own function: `call(text, k)` returns results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bakeoff.types import RetrievedRow, Where
 
 
 class PythonRetriever:
-    """Calls a function with the text and k, and with the filter where it has a third parameter."""
+    """Calls a function with the text and k, and the filter if it has a third parameter."""
 
     version: ClassVar[str] = "1"
 
@@ -28,7 +28,7 @@ class PythonRetriever:
         self.takes_filters = len(inspect.signature(self._call).parameters) > 2
 
     def search(self, text: str, k: int, where: Where) -> Iterable[RetrievedRow]:
-        """The function's results; they are read when the clock has stopped."""
+        """Return the function's results; they are parsed after the clock has stopped."""
         if self.takes_filters:
             return to_rows(self._call(text, k, where))
         if where:
@@ -36,4 +36,4 @@ class PythonRetriever:
         return to_rows(self._call(text, k))
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Nothing to release."""

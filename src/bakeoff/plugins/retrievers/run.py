@@ -1,4 +1,4 @@
-"""Rankings made elsewhere: a file in the format of TREC, JSON lines or Parquet."""
+"""Rankings made elsewhere: a TREC, JSON lines or Parquet file."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from bakeoff.types import RetrievedRow, Where
 
 
 class RunRetriever:
-    """Looks up the ranking of a query by the query's id; nothing is searched, so nothing is timed."""
+    """Looks up a ranking by query id; nothing is searched, so nothing is timed."""
 
     version: ClassVar[str] = "1"
-    takes_filters = True  # whoever made the rankings had the filters
+    takes_filters = True  # whoever made the rankings applied the filters
 
     class Params(BaseModel):
         """Which file."""
 
         model_config = ConfigDict(extra="forbid", frozen=True)
         file: Path = Field(..., description="TREC run, .jsonl or .parquet with query, document and score")
-        system: str = Field("", description="whose rankings, in a table of several systems")
+        system: str = Field("", description="which system's rankings, in a table of several")
 
     def __init__(self, params: Params) -> None:
         self._rankings = read_rankings(params.file, params.system)
@@ -32,12 +32,12 @@ class RunRetriever:
         self.untimed = f"the rankings were read from {self._name}, not searched"
 
     def search(self, text: str, k: int, where: Where) -> Iterable[RetrievedRow]:
-        """A ranking is found by the query's id, never by its text."""
-        raise RetrieverError(f"{self._name} holds rankings by query id, so it cannot answer {text!r}.")
+        """Raise: a ranking is found by the query's id, never by its text."""
+        raise RetrieverError(f"{self._name} holds rankings by query id, so it can't answer {text!r}.")
 
     def search_id(self, query_id: str, k: int) -> Iterable[RetrievedRow]:
-        """The first k rows of a query; none where the file does not have it."""
+        """Return the first k rows of a query; empty if the file lacks it."""
         return self._rankings.get(query_id, [])[:k]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to release."""

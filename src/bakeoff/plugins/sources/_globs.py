@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 
 
 def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """A test of posix paths against any of the patterns, without regard to case."""
+    """A case-insensitive test of posix paths against any of the patterns."""
     parts = [_regex(pattern) for pattern in patterns]
     found = re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
     return lambda path: found.fullmatch(path) is not None
 
 
 def _regex(pattern: str) -> str:
-    """A pattern with a slash is anchored at the folder; one without matches at any depth."""
+    """Translate a pattern; one with a slash is anchored at the folder, one without matches at any depth."""
     pattern = pattern.removeprefix("./")
     if "/" not in pattern.rstrip("/"):
         return (

@@ -1,4 +1,4 @@
-"""Rows as documents: which column is the id, which make the text, and which become fields for filters."""
+"""Turns table rows into documents: the id column, text columns, and fields for filters."""
 
 from __future__ import annotations
 
@@ -22,13 +22,11 @@ class RecordParams(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str = Field(description="the column of document ids; none may be missing or occur twice")
-    text: list[str] = Field(
-        min_length=1, description="the columns that make the text, a blank line between them"
-    )
+    text: list[str] = Field(min_length=1, description="the columns that make the text, joined by blank lines")
     title: str = Field("", description="the column of titles; default: the first of several text columns")
     fields: list[str] = Field([], description="columns that filters of queries may use")
     kind: Literal["text", "markdown"] = Field("text", description="what the texts are written in")
-    max_mb: float = Field(20, gt=0, description="megabytes above which the text of a row is skipped")
+    max_mb: float = Field(20, gt=0, description="largest text of a row in megabytes; larger ones are skipped")
 
     @field_validator("text", "fields", mode="before")
     @classmethod
@@ -50,7 +48,7 @@ class RecordParams(BaseModel):
 def document_batches(
     batches: Iterable[pa.RecordBatch], params: RecordParams, where: str
 ) -> Iterator[DocumentBatch]:
-    """Rows of a table as documents; a row without an id is an error, one with too much text is skipped."""
+    """Yield rows of a table as documents; a row without an id is an error, one with too much text is skipped."""
     first = 1
     for batch in batches:
         if batch.num_rows:
@@ -80,7 +78,7 @@ def _documents(batch: pa.RecordBatch, params: RecordParams, where: str, first: i
 
 
 def _check_ids(ids: pa.Array, where: str, first: int) -> None:
-    """Raise a DataError for the first row without an id."""
+    """Raise DataError for the first row without an id."""
     missing = pc.fill_null(pc.equal(pc.binary_length(ids), 0), True)
     if pc.any(missing).as_py():
         row = first + pc.index(missing, True).as_py()

@@ -1,4 +1,4 @@
-"""A corpus in BEIR's format: one JSON object a line in corpus.jsonl."""
+"""A corpus in BEIR's format: one JSON object per line in corpus.jsonl."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bakeoff.errors import CorpusError, DataError
 from bakeoff.types import Document, Skipped, SourceItem
 
 LINE_BYTES = 20_000_000
-"""A longer line is not parsed: values of JSON take many times their text in memory."""
+"""Longer lines are not parsed: parsed JSON takes many times its text in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class _Record:
 
 
 class BeirSource:
-    """Reads corpus.jsonl; a document's text is its title, a blank, and its text, as MTEB embeds it."""
+    """Reads corpus.jsonl; a document's text is its title, a space, and its text, as MTEB embeds it."""
 
     version: ClassVar[str] = "1"
 
@@ -46,7 +46,7 @@ class BeirSource:
         self._places: dict[str, tuple[int, int]] = {}
 
     def items(self) -> Iterator[SourceItem | Skipped]:
-        """The documents in the order of the file; a malformed line is an error that names its number."""
+        """Yield the documents in the order of the file; a malformed line is an error that names its number."""
         seen: dict[str, int] = {}
         for number, offset, line in self._lines():
             if len(line) > LINE_BYTES:

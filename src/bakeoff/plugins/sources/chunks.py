@@ -1,4 +1,4 @@
-"""Documents made of the chunks of a table, for experiments that have chunks and nothing else."""
+"""Builds documents from a table of chunks, for experiments that have only chunks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BATCH_DOCUMENTS = 1_024
 
 
 class ChunksSource:
-    """Joins the chunks of each document with a blank line, in the order of the table."""
+    """Joins the chunks of each document with a blank line, in table order."""
 
     version: ClassVar[str] = "1"
     Params = ChunkTableParams
@@ -25,15 +25,15 @@ class ChunksSource:
         self._params, self._table = params, ChunkTable(params)
 
     def content_version(self) -> str:
-        """The fingerprint of the table's bytes."""
+        """Fingerprint of the table's bytes."""
         return table_version(self._params.table)
 
     def count_rows(self) -> int | None:
-        """Unknown before the table is read."""
+        """None: unknown before the table is read."""
         return None
 
     def batches(self) -> Iterator[DocumentBatch]:
-        """The documents in the order of their first chunks."""
+        """Yield the documents in order of their first chunks."""
         names = iter(self._table.documents)
         while some := list(islice(names, BATCH_DOCUMENTS)):
             texts = ["\n\n".join(text for _, text, _ in self._table.of_document(name)) for name in some]

@@ -30,7 +30,7 @@ _LINK = "symbolic link: set follow_symlinks to read it"
 
 
 class FileParams(BaseModel):
-    """Which files are read, and with which limits."""
+    """Which files to read, and with which limits."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -39,14 +39,14 @@ class FileParams(BaseModel):
         description="globs of files to read: '*.py' at any depth, 'docs/**' below the folder",
     )
     exclude: list[str] = Field([], description="globs of files to leave out, and 'name/' for whole folders")
-    max_mb: float = Field(20, gt=0, description="megabytes above which a file is skipped")
+    max_mb: float = Field(20, gt=0, description="largest file in megabytes; larger ones are skipped")
     max_seconds: float = Field(30, ge=1, le=3600, description="CPU seconds after which a file is skipped")
     max_memory_mb: int = Field(
         1000, ge=100, le=1_000_000, description="megabytes of memory above which a file is skipped"
     )
     encoding: str | None = Field(
         None,
-        description="of the files that are not UTF-8; default: found by marks, declarations and statistics",
+        description="encoding of files that are not UTF-8; default: detected by marks, declarations and statistics",
     )
 
     @field_validator("encoding")
@@ -64,11 +64,11 @@ class FolderParams(FileParams):
     """Parameters of the folder source."""
 
     folder: Path = Field(description="the folder with the documents")
-    follow_symlinks: bool = Field(False, description="whether links to files and folders are followed")
+    follow_symlinks: bool = Field(False, description="follow links to files and folders")
 
 
 class FolderSource:
-    """Reads every matching file below a folder; what is not read is named with its reason."""
+    """Reads every matching file below a folder; skipped files are listed with the reason."""
 
     version: ClassVar[str] = f"3 with chardet {chardet.__version__}"
     selects_by: ClassVar[tuple[str, ...]] = ("include", "exclude", "max_mb", "follow_symlinks")
@@ -81,7 +81,7 @@ class FolderSource:
         self._excluded = matcher(params.exclude)
 
     def items(self) -> Iterator[SourceItem | Skipped]:
-        """The matching files in order of their ids, the posix paths below the folder."""
+        """Yield the matching files by id, the posix path below the folder."""
         folder = self._params.folder
         if not folder.is_dir():
             what = "is a file, not a folder" if folder.exists() else "does not exist"
@@ -89,32 +89,32 @@ class FolderSource:
         refused: list[Skipped] = []
         found = [self._item(folder, name) for name in self._names(folder, refused)]
         read = {format_of(item.id) for item in found}
-        # of a kind that is read, a file that no pattern names was left out by choice
+        # a readable file that no pattern matches was left out on purpose
         chosen = [item for item in refused if item.reason != NOT_INCLUDED or format_of(item.id) not in read]
         yield from sorted([*found, *chosen], key=lambda item: item.id)
 
     def read_limits(self) -> ReadLimits:
-        """The limits that the parameters give."""
+        """Limits set by the parameters."""
         return ReadLimits(self._params.max_seconds, self._params.max_memory_mb)
 
     def reads_from(self, folder: Path) -> bool:
-        """Whether a folder is below this one, and neither hidden nor left out by `exclude`."""
+        """Whether a folder is below this one, and neither hidden nor excluded."""
         root, inner = self._params.folder.resolve(), folder.resolve()
         return inner.is_relative_to(root) and self._allows((inner / "report.html").relative_to(root).parts)
 
     def chooses(self, name: str) -> bool:
-        """Whether a file of this posix path is read if it is there and not too large."""
+        """Whether a file with this posix path would be read if it exists and is not too large."""
         return self._included(name) and self._allows(tuple(name.split("/")))
 
     def _allows(self, parts: tuple[str, ...]) -> bool:
-        """Whether neither a file nor a folder of its path is hidden or left out by `exclude`."""
+        """Whether no part of a path is hidden or excluded."""
         steps = ["".join(f"{part}/" for part in parts[:end]) for end in range(1, len(parts))]
         return not any(part.startswith(".") or part in _NEVER for part in parts) and not any(
             self._excluded(name) for name in (*steps, "/".join(parts))
         )
 
     def read(self, item: SourceItem) -> SourceFile | Skipped:
-        """The bytes of one file."""
+        """Read the bytes of one file."""
         try:
             data = (self._params.folder / item.id).read_bytes()
         except OSError as exc:
@@ -124,7 +124,7 @@ class FolderSource:
         return SourceFile(item.id, data, self._params.encoding)
 
     def _names(self, folder: Path, refused: list[Skipped]) -> Iterator[str]:
-        """Posix paths of matching files in no order; what is not looked into is added to `refused`."""
+        """Posix paths of matching files, unordered; what is not entered is added to `refused`."""
 
         def refuse(path: Path, reason: str) -> None:
             refused.append(Skipped(f"{_printable_name(path.relative_to(folder).as_posix())}/", reason))
@@ -151,7 +151,7 @@ class FolderSource:
                     refused.append(_other_kind(_printable_name(path)))
 
     def _enters(self, path: Path, name: str, seen: set[str]) -> bool:
-        """Whether a folder is looked into; where links are followed, each real folder once."""
+        """Whether to enter a folder; if links are followed, each real folder once."""
         if path.name.startswith(".") or path.name in _NEVER or self._excluded(name):
             return False
         if not self._params.follow_symlinks:
@@ -187,12 +187,12 @@ class FolderSource:
 
 
 def _printable_name(name: str) -> str:
-    """A name whose bytes may be no UTF-8, as text."""
+    """A file name as text, even if its bytes are not UTF-8."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _other_kind(name: str) -> Skipped:
-    """A file that no pattern of `include` names: what it is, and whether that leaves text out of the corpus."""
+    """A file that `include` does not match: its kind, and whether that leaves text out of the corpus."""
     suffix = Path(name).suffix[1:].lower()
     if suffix in UNSUPPORTED:
         return Skipped(name, f"{UNSUPPORTED[suffix]} is not supported")

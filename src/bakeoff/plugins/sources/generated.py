@@ -1,4 +1,4 @@
-"""A corpus made by a bundled generator: the same documents for the same seed, labelled synthetic."""
+"""A corpus from a bundled generator: the same documents for the same seed, labelled synthetic."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ class GeneratedParams(BaseModel):
     """Which generator, and its seed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    example: Annotated[Literal["incidents"], Field(description="the bundled example whose corpus is made")]
+    example: Annotated[
+        Literal["incidents"], Field(description="the bundled example whose corpus to generate")
+    ]
     seed: int = 7
 
 
 class GeneratedSource:
-    """Writes the corpus into a folder of its own and reads it from there."""
+    """Writes the corpus into its own folder and reads it from there."""
 
     version: ClassVar[str] = "1"
     Params = GeneratedParams
@@ -34,15 +36,15 @@ class GeneratedSource:
 
     @cached_property
     def _folder(self) -> FolderSource:
-        """Written when it is first listed: the seconds that takes are seconds of reading."""
+        """Written on first use, so that the time counts as reading time."""
         generator = import_module(f"bakeoff.examples.{self._params.example}.generate")
         generator.write_reports(self._scratch.path, seed=self._params.seed)
         return FolderSource(FolderSource.Params(folder=self._scratch.path))
 
     def items(self) -> Iterable[SourceItem | Skipped]:
-        """The files that were written."""
+        """Yield the files that were written."""
         return self._folder.items()
 
     def read(self, item: SourceItem) -> SourceFile | Skipped:
-        """The bytes of one of them."""
+        """Read the bytes of one file."""
         return self._folder.read(item)

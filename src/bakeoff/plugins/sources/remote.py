@@ -1,4 +1,4 @@
-"""The files of a folder behind a URL that fsspec opens, such as s3://bucket/docs."""
+"""The files of a folder behind a URL that fsspec can open, such as s3://bucket/docs."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class RemoteParams(FileParams):
     """Which folder, and which of its files."""
 
     remote: Annotated[str, AfterValidator(without_secret)] = Field(
-        description="the folder's URL; keys come from the environment, as its client finds them"
+        description="the folder's URL; its client takes keys from the environment"
     )
     max_total_mb: float = Field(
-        2_000, gt=0, description="megabytes of files to copy, above which nothing is read"
+        2_000, gt=0, description="most megabytes to copy; above that, nothing is read"
     )
 
 
 class RemoteSource:
-    """Copies the files that will be read to this machine and reads them as a folder."""
+    """Copies the files to read to this machine and reads them as a folder."""
 
     version: ClassVar[str] = FolderSource.version
     selects_by: ClassVar[tuple[str, ...]] = ("remote", "include", "exclude", "max_mb", "max_total_mb")
@@ -46,7 +46,7 @@ class RemoteSource:
 
     @cached_property
     def _folder(self) -> FolderSource:
-        """Copied when it is first listed: the seconds that takes are seconds of reading."""
+        """Copied on first use, so that the time counts as reading time."""
         given = self._params.model_dump(include=set(FileParams.model_fields))
         folder = FolderSource(FolderParams(folder=self._copies.path, **given))
         system, path = file_system(self._params.remote)
@@ -59,7 +59,7 @@ class RemoteSource:
         return folder
 
     def _place(self, path: str, sizes: dict[str, int], folder: FolderSource) -> dict[str, Path]:
-        """Where to copy each file that will be read; of any other, its name and size are there without its bytes."""
+        """Where to copy each file to read; the others exist by name and size only."""
         wanted: dict[str, Path] = {}
         for name, size in sizes.items():
             below = name.removeprefix(path.rstrip("/")).lstrip("/")
@@ -95,13 +95,13 @@ class RemoteSource:
             )
 
     def items(self) -> Iterable[SourceItem | Skipped]:
-        """The files that were copied, and those that are not read with the reason."""
+        """Yield the copied files, and those skipped with the reason."""
         return self._folder.items()
 
     def read_limits(self) -> ReadLimits:
-        """The limits that the parameters give."""
+        """Limits set by the parameters."""
         return ReadLimits(self._params.max_seconds, self._params.max_memory_mb)
 
     def read(self, item: SourceItem) -> SourceFile | Skipped:
-        """The bytes of one of them."""
+        """Read the bytes of one file."""
         return self._folder.read(item)

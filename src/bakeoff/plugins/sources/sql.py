@@ -1,4 +1,4 @@
-"""The rows of a query to any database that SQLAlchemy knows."""
+"""The rows of a query to any database SQLAlchemy supports."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ READ_ONLY = {
     "mariadb": "SET SESSION TRANSACTION READ ONLY",
     "oracle": "SET TRANSACTION READ ONLY",
 }
-"""By database, what makes the rest of a connection read only."""
+"""Statement that makes a connection read-only, by database."""
 DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
-"""The driver of a database that is named without one."""
+"""Default driver of a database."""
 
 
 def _one_select(query: str) -> str:
-    """Refuse what is more than one question: a transaction that is rolled back does not hold a COMMIT in it."""
+    """Raise for more than one statement: rolling back a transaction does not undo a COMMIT inside it."""
     text = query.strip().rstrip(";").strip()
     if ";" in text or not re.match(r"(select|with|values|table)\b", text.lstrip("( \n"), re.IGNORECASE):
         raise ValueError("it must be one SELECT, without a semicolon")
@@ -55,7 +55,7 @@ class SqlParams(RecordParams):
 
 
 class SqlSource:
-    """Reads the answer of a query in batches, inside a read-only transaction that is rolled back."""
+    """Reads a query's answer in batches, inside a read-only transaction that is rolled back."""
 
     version: ClassVar[str] = "1"
     Params = SqlParams
@@ -64,15 +64,15 @@ class SqlSource:
         self._params = params
 
     def content_version(self) -> str:
-        """Unknown: the rows of a query are known when they have been read."""
+        """'': the rows of a query are unknown until they are read."""
         return ""
 
     def count_rows(self) -> int | None:
-        """Unknown."""
+        """None: unknown before it is read."""
         return None
 
     def batches(self) -> Iterator[DocumentBatch]:
-        """The rows as documents."""
+        """Yield the rows as documents."""
         engine = _engine(self._params.url)
         where = engine.url.render_as_string(hide_password=True)
         try:
@@ -114,7 +114,7 @@ def _without_password(url: URL) -> str:
 
 
 def _cause(exc: SQLAlchemyError) -> str:
-    """The database's own words, without the query and the library's links."""
+    """The database's own message, without the query and the library's links."""
     text = " ".join(str(getattr(exc, "orig", None) or exc).split())[:300]
     if "password" in text.lower():
         return f"{text}. Give the password as {PASSWORD}, in the environment or .env."
@@ -122,7 +122,7 @@ def _cause(exc: SQLAlchemyError) -> str:
 
 
 def _batches(answer: sa.CursorResult, wanted: dict[str, int], where: str) -> Iterator[pa.RecordBatch]:
-    """The columns of these names and numbers; what else a row has may be of any type."""
+    """The requested columns; other columns of a row may have any type."""
     begin = 1
     for rows in answer.partitions(BATCH_ROWS):
         at = f"{where}, from row {begin:,}"

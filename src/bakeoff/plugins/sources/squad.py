@@ -37,15 +37,15 @@ class SquadSource:
             raise CorpusError(f"{self._path} does not exist: give the JSON file in SQuAD's format")
 
     def content_version(self) -> str:
-        """The fingerprint of the file."""
+        """Fingerprint of the file."""
         return file_fingerprint(self._path)
 
     def count_rows(self) -> int | None:
-        """Unknown before the file is parsed."""
+        """None: unknown before the file is parsed."""
         return None
 
     def batches(self) -> Iterator[DocumentBatch]:
-        """The paragraphs in the order of the file."""
+        """Yield the paragraphs in file order."""
         rows = self._paragraphs()
         while some := list(islice(rows, BATCH_ROWS)):
             ids, titles, texts = (pa.array(column, pa.large_string()) for column in zip(*some, strict=True))

@@ -52,9 +52,9 @@ class TableSource:
         return table_version(self._params.table)
 
     def count_rows(self) -> int | None:
-        """The number of rows, where the format keeps it."""
+        """Number of rows, if the format stores it."""
         return self._table.rows
 
     def batches(self) -> Iterator[DocumentBatch]:
-        """The rows as documents."""
+        """Yield the rows as documents."""
         return document_batches(self._table.batches(self._params.columns), self._params, self._table.where)

@@ -47,15 +47,15 @@ class TrecSource:
         self._params = params
 
     def content_version(self) -> str:
-        """The fingerprint of the files."""
+        """Fingerprint of the files."""
         return table_version(self._params.trec)
 
     def count_rows(self) -> int | None:
-        """Unknown."""
+        """None: unknown before it is read."""
         return None
 
     def batches(self) -> Iterator[DocumentBatch]:
-        """The documents in the order of the files."""
+        """Yield the documents in file order."""
         for place in list_places(self._params.trec):
             with reading(str(place)):
                 rows = _rows(TablePlace(place, encoding=self._params.encoding))
@@ -110,7 +110,7 @@ def _trec_row(record: str, file: TablePlace) -> Row:
 
 
 def _plain(text: str) -> str:
-    """Text without tags, with its lines as they are."""
+    """Text without tags, with its lines unchanged."""
     return html.unescape(_TAG.sub("", text)).strip()
 
 

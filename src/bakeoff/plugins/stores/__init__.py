@@ -1,1 +1,1 @@
-"""Built-in plug-ins, registered by entry points like anyone else's."""
+"""Built-in stores."""

@@ -1,4 +1,4 @@
-"""How Elasticsearch and OpenSearch are asked: by vector, by words, by both, among some rows, many at once."""
+"""Searches of Elasticsearch and OpenSearch: by vector, by words, by both, with filters, and in batches."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ FIELD_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("date", "date_nanos"), "date"),
     "boolean": "boolean",
 }
-"""The types of a mapping that filters compare; analysed text is compared by its keyword field, where it has one."""
+"""Mapping types that filters compare; analysed text is compared by its keyword field, if it has one."""
 SCROLL = "2m"
 Clauses = tuple[dict[str, object], ...]
-"""What a row must satisfy, in the engine's terms."""
+"""A filter clause in the engine's language."""
 
 
 class LuceneQuery(GraphQuery):
-    """What shapes a search."""
+    """Search settings."""
 
     vector_weight: Annotated[
         float, Field(gt=0, description="hybrid: the weight of the vector's score against the words' score")
@@ -65,7 +65,7 @@ class LuceneQuery(GraphQuery):
 
 @reports_client_errors
 class LuceneStore(TunedByEf, LuceneIndex):
-    """Searches; an engine says how it takes a vector."""
+    """Searches; a subclass formulates the vector query."""
 
     Query = LuceneQuery
     _vector_field = "vector"
@@ -75,22 +75,22 @@ class LuceneStore(TunedByEf, LuceneIndex):
     def _near(
         self, vector: np.ndarray, k: int, query: LuceneQuery, clauses: Clauses = ()
     ) -> dict[str, object]:
-        """What asks for the nearest among the rows for which every clause holds."""
+        """The query for the nearest rows among those that satisfy every clause."""
 
     @abstractmethod
     def _both(self, near: dict[str, object], match: dict[str, object], weight: float) -> dict[str, object]:
-        """What asks for the best by the sum of both scores."""
+        """The query for the best sum of both scores."""
 
     @abstractmethod
     def _weigh_term(self, term: str, weight: float) -> JsonObject:
-        """What scores a row by its weight of a term, times a weight."""
+        """The clause that scores a row by its weight of a term, times a weight."""
 
     @abstractmethod
     def _vector_metric(self, mapped: JsonObject) -> Metric | None:
-        """The metric of a vector's field from its mapping."""
+        """Metric of a vector field, from its mapping."""
 
     def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
-        """Open an index, or an alias of one, that others filled."""
+        """Open an existing index, or an alias of one."""
         name = collection.name
         if not self._api.indices.exists(index=name):
             raise no_such_collection(self.engine, name, self._api.indices.get_alias(index="*"))
@@ -172,7 +172,7 @@ class LuceneStore(TunedByEf, LuceneIndex):
         require_terms(self.engine, self._terms, vector)
         asked = positive(self.engine, vector)
         if not len(asked.terms):
-            return make_hits([], [])  # without a clause, every row would do
+            return make_hits([], [])  # without a clause, every row would match
         pairs = zip(asked.terms.tolist(), asked.weights.tolist(), strict=True)
         any_of = {
             "should": [self._weigh_term(str(term), weight) for term, weight in pairs],
@@ -193,13 +193,13 @@ class LuceneStore(TunedByEf, LuceneIndex):
         return _read_hits(answer)
 
     def _best(self, body: dict[str, object], k: int) -> Hits:
-        """By words, with document frequencies over all shards; together with `knn` the engine does so by itself."""
+        """Search by words with document frequencies over all shards; with `knn`, the engine does so by default."""
         over_all = self._build.shards > 1 and "knn" not in body
         option = {"search_type": "dfs_query_then_fetch"} if over_all else {}
         return make_hits(*self._ask(body, k, **option))
 
     def _nearest(self, found: tuple[list[int], list[float]]) -> Hits:
-        """Lucene's scores, which are positive, back in the metric's own terms."""
+        """Convert Lucene's positive scores back to the metric."""
         raw = np.asarray(found[1], np.float64)
         if self._metric is Metric.COSINE:
             return make_hits(found[0], 2 * raw - 1)
@@ -208,7 +208,7 @@ class LuceneStore(TunedByEf, LuceneIndex):
 
 
 def _mapped(properties: JsonObject, before: str = "") -> Iterator[tuple[str, JsonObject]]:
-    """The fields of a mapping, those inside an object by their path."""
+    """Fields of a mapping, nested ones by path."""
     for name, one in properties.items():
         if "type" in one:
             yield before + name, one
@@ -216,7 +216,7 @@ def _mapped(properties: JsonObject, before: str = "") -> Iterator[tuple[str, Jso
 
 
 def _filter_columns(fields: JsonObject) -> dict[str, PayloadField]:
-    """The fields that filters can name, by what a clause calls them."""
+    """Fields that filters can name, by their name in a clause."""
     found: dict[str, PayloadField] = {}
     for name, one in fields.items():
         exact = next((inner for inner, it in one.get("fields", {}).items() if it["type"] == "keyword"), None)
@@ -242,6 +242,6 @@ def _with_size(body: dict[str, object], k: int) -> dict[str, object]:
 
 
 def _read_hits(answer: Json) -> tuple[list[int], list[float]]:
-    """Ids and scores of an answer; what is empty is left out of a filtered one."""
+    """Ids and scores of an answer; empty parts of a filtered one are missing."""
     rows = answer.get("hits", {}).get("hits", [])
     return [int(row["_id"]) for row in rows], [row["_score"] for row in rows]

@@ -1,7 +1,5 @@
-"""An index of Elasticsearch or OpenSearch: made, filled in bulk, merged, opened again, and changed.
-
-Both keep a sparse vector as a feature of Lucene for each term, whose weight has 9 significant bits.
-"""
+"""An index of Elasticsearch or OpenSearch: created, filled in bulk, merged, reopened and changed. Both store
+a sparse vector as one Lucene feature per term, whose weight has 9 significant bits."""
 
 from __future__ import annotations
 
@@ -27,39 +25,39 @@ from bakeoff.types import Batch, JsonObject, Metric
 
 MERGE_SECONDS = 3600.0
 TAKING_PART = 120.0
-"""Seconds until every copy of a shard answers, after a start too."""
+"""Seconds until every copy of a shard must answer, also after a start."""
 
 
 def expect_nodes(engine: str, api: Any, spread: ShardSettings) -> None:
-    """There is a node for every copy of a shard; the engine would take the others and leave them out."""
+    """Raise unless there is a node for every copy of a shard; the engine would silently leave copies out."""
     if not spread.replicas:
         return
     nodes = api.cluster.health()["number_of_data_nodes"]
     if nodes <= spread.replicas:
         raise StoreError(
-            f"{engine} has {nodes} data nodes; {spread.replicas} replicas need {spread.replicas + 1}. Use fewer "
-            "replicas, or a larger cluster."
+            f"{engine} has {nodes} data nodes; {spread.replicas} replicas need {spread.replicas + 1}. Use "
+            "fewer replicas, or a larger cluster."
         )
 
 
 def expect_copies(engine: str, api: Any, index: str, spread: ShardSettings) -> None:
-    """The index has the shards and replicas that were asked for, and each copy is on a node and takes part."""
+    """Raise unless the index has the requested shards and replicas, and each copy is active."""
     kept = api.indices.get_settings(index=index, flat_settings=True)[index]["settings"]
     shards, replicas = int(kept["index.number_of_shards"]), int(kept["index.number_of_replicas"])
     expect_spread(engine, (shards, replicas), spread)
     copies = shards * (1 + replicas)
     active = lambda: bool(api.cluster.health(index=index)["active_shards"] >= copies)  # noqa: E731
-    wait_until(engine, f"all {copies} copies of its shards take part", active, TAKING_PART, pause=0.1)
+    wait_until(engine, f"all {copies} copies of its shards are active", active, TAKING_PART, pause=0.1)
 
 
 def merge(engine: str, api: Any, index: str, wanted: int, not_found: type[Exception]) -> None:
-    """Merge as a task that is asked after: one request of an hour would hide that the server is gone."""
+    """Merge as a task and poll it: one request of an hour would hide that the server is gone."""
     task = api.indices.forcemerge(index=index, max_num_segments=wanted, wait_for_completion=False)["task"]
 
     def is_merged() -> bool:
         try:
             told = api.tasks.get(task_id=task)
-        except not_found:  # it ended, and the engine could not write down how; segments are counted next
+        except not_found:  # it ended, but the engine couldn't record the result; segments are counted next
             return True
         if told.get("error") or told.get("response", {}).get("_shards", {}).get("failed"):
             raise StoreError(f"{engine} did not merge: {refusal_reason(encode_json(told))}")
@@ -69,15 +67,15 @@ def merge(engine: str, api: Any, index: str, wanted: int, not_found: type[Except
 
 
 def segments(api: Any, index: str) -> int:
-    """The most searchable segments that a copy of a shard has."""
+    """Largest number of searchable segments in any shard copy."""
     shards = api.indices.segments(index=index)["indices"][index]["shards"]
     copies = [copy["segments"].values() for shard in shards.values() for copy in shard]
     return max(sum(one["search"] for one in parts) for parts in copies)
 
 
 TERM = 8000  # characters: a term of Lucene has at most 32,766 bytes; longer texts are kept, and no filter finds them
-PART = 1000  # rows a request
-WRITERS = 2  # requests at once: the engine parses one while it links the other
+PART = 1000  # rows per request
+WRITERS = 2  # parallel requests: the engine parses one while it links the other
 KINDS = {
     "text": {"type": "keyword", "ignore_above": TERM},
     "integer": {"type": "long"},
@@ -86,9 +84,9 @@ KINDS = {
 
 
 ANALYZERS = LANGUAGES.keys() - {"chinese", "japanese", "korean", "polish", "ukrainian"}
-"""Languages with an analyzer of their own in both engines, which is in a module of every usual distribution."""
+"""Languages with their own analyzer in both engines, included in every common distribution."""
 SENT_WORDS = "whitespace"
-"""The analyzer of words that we cut and stem, for a node without that module."""
+"""Analyzer for words that we split and stem, on a node without that module."""
 BAD_REQUEST = 400
 CJK = ("chinese", "japanese", "korean")
 SPARSE = "sparse"
@@ -98,7 +96,7 @@ TERMS = "terms"
 
 
 class LuceneBuild(GraphBuild, ShardSettings):
-    """What shapes the graph: Lucene makes one for each segment."""
+    """Build settings of the graph: Lucene makes one per segment."""
 
     segments: Annotated[
         int | None, Field(ge=1, description="each shard's, merged; None: as the engine leaves them")
@@ -117,7 +115,7 @@ class LuceneBuild(GraphBuild, ShardSettings):
 
 
 class LuceneWords(Settings):
-    """How texts are cut into words, and what BM25 makes of them."""
+    """How texts are split into words, and BM25's parameters."""
 
     analyzer: Annotated[
         str | None,
@@ -129,7 +127,7 @@ class LuceneWords(Settings):
 
 @dataclass(frozen=True, slots=True)
 class LuceneClient:
-    """An official client, its bulk helper, and the host and port it asks."""
+    """An official client, its bulk helper, and its host and port."""
 
     api: Any
     bulk: Callable[..., Iterator[tuple[bool, JsonObject]]]
@@ -138,7 +136,7 @@ class LuceneClient:
 
 @reports_client_errors
 class LuceneIndex(HoldsKind, PayloadSchemaMixin, ABC):
-    """Texts and vectors are searchable and not kept a second time."""
+    """Texts and vectors are searchable and not stored a second time."""
 
     engine: ClassVar[str]
     client_errors: ClassVar[tuple[type[Exception], ...]]
@@ -157,7 +155,7 @@ class LuceneIndex(HoldsKind, PayloadSchemaMixin, ABC):
 
     @classmethod
     def guarantees(cls, params: Any, query: Any) -> tuple[Guarantee, ...]:  # noqa: ARG003 - all are of the index
-        """When rows can be found, and when they are on disk."""
+        """When rows become searchable, and when they reach the disk."""
         return (
             guarantee("refresh", "build.refresh_interval", params.build),
             guarantee("durability", "build.durability", params.build),
@@ -165,15 +163,15 @@ class LuceneIndex(HoldsKind, PayloadSchemaMixin, ABC):
 
     @abstractmethod
     def _vector_type(self, dims: int, metric: Metric) -> JsonObject:
-        """The mapping of the vector's field."""
+        """Mapping of the vector field."""
 
     @abstractmethod
     def _vector_dims(self, mapped: dict[str, object]) -> int:
-        """The dimensions of a vector's field from its mapping."""
+        """Dimensions of a vector field, from its mapping."""
 
     @abstractmethod
     def reply_of(self, exc: Exception) -> Reply | None:
-        """The status and body of a refusal."""
+        """Status and body of a refusal."""
 
     def engine_version(self) -> str:
         """The engine's name and version, as the node that answers reports it."""
@@ -197,7 +195,7 @@ class LuceneIndex(HoldsKind, PayloadSchemaMixin, ABC):
         self._api.indices.create(index=self._index, body=index)
 
     def _choose_analyzer(self) -> str:
-        """What was asked for, else the analyzer of the language; a node without it is sent stemmed words."""
+        """The requested analyzer, else the language's; a node without it receives stemmed words."""
         self._cutter, language = None, self._language
         if self._words.analyzer or language is None:
             return self._words.analyzer or "standard"
@@ -217,7 +215,7 @@ class LuceneIndex(HoldsKind, PayloadSchemaMixin, ABC):
         return True
 
     def _cut(self, text: str) -> str:
-        """A text as the index takes it."""
+        """Prepare a text for the index."""
         return text if self._cutter is None else " ".join(self._cutter.terms(text))
 
     def collections(self) -> list[str]:
@@ -236,7 +234,7 @@ class LuceneIndex(HoldsKind, PayloadSchemaMixin, ABC):
         return {**shards, **self._refreshing(), **log, "similarity": {"default": bm25}}
 
     def _refreshing(self) -> JsonObject:
-        """The interval where it is not the engine's own: given a value, the engine no longer rests when idle."""
+        """The refresh interval if it differs from the default: once set, the engine no longer rests when idle."""
         chosen = self._build.refresh_interval
         own = LuceneBuild.model_fields["refresh_interval"].default
         return {} if chosen == own else {"refresh_interval": chosen}
@@ -252,7 +250,7 @@ class LuceneIndex(HoldsKind, PayloadSchemaMixin, ABC):
         self._write(({"_op_type": "delete", "_id": str(number)} for number in ids.tolist()), refresh=True)
 
     def _documents(self, batch: Batch) -> Iterator[JsonObject]:
-        """A document for each row, as the bulk helper takes it."""
+        """Yield one document per row for the bulk helper."""
         vectors = None if batch.vectors is None else np.ascontiguousarray(batch.vectors, np.float32)
         columns = self.columns().items()
         weights = list(require_positive_weights(self.engine, batch)) if self.kind == "sparse" else None
@@ -280,7 +278,7 @@ class LuceneIndex(HoldsKind, PayloadSchemaMixin, ABC):
                 raise StoreError(f"{self.engine} refused a row: {error['reason']} {why}".rstrip())
 
     def ready(self) -> None:
-        """Merged into the segments that were asked for, refreshed, every copy of every row held: asserted."""
+        """Merge into the requested segments, refresh, and check that every copy holds every row."""
         wanted = self._build.segments
         if wanted:
             merge(self.engine, self._api, self._index, wanted, self.not_found)

@@ -1,4 +1,4 @@
-"""Milvus collections as its client describes them: connection, schema, index and filters."""
+"""Milvus collections: connection, schema, index and filters."""
 
 from __future__ import annotations
 
@@ -82,17 +82,17 @@ REQUESTS = (
     "get_load_state", "release_collection",
 )  # fmt: skip
 WORK = ("flush", "create_index", "load_collection")
-"""Calls that answer when the work is done, and what they may take: by itself the client waits for ever."""
+"""Calls that return when the work is done, and their time limit: by default the client waits for ever."""
 WORK_SECONDS = 3600.0
 LOGS = {"GLOG_minloglevel": "3"}
-"""milvus-lite leaves log files among the temporary files at every start, unless only what ends it is worth a line."""
+"""Silences milvus-lite, which otherwise leaves log files among the temporary files at every start."""
 SETTLED = "Strong"
-"""The level of a query that waits until every write so far is visible."""
-PART = 2000  # rows a request, under the 64 MB of one gRPC message at 4,096 dimensions
+"""The consistency level that waits until all earlier writes are visible."""
+PART = 2000  # rows per request, under the 64 MB limit of a gRPC message at 4,096 dimensions
 
 
 class Build(GraphBuild, ShardSettings):
-    """What shapes the index; milvus-lite has flat only: it ignores nlist and nprobe and keeps no graph."""
+    """Build settings of the index; milvus-lite has flat only: it ignores nlist and nprobe and keeps no graph."""
 
     index: Annotated[Index | None, Field(description="None: hnsw on a server, flat embedded")] = None
     lists: Annotated[int, Field(ge=1, description="IVF: cells")] = 128
@@ -110,30 +110,30 @@ class MilvusParams(Settings):
         return self
 
     def kind(self) -> Index:
-        """The kind of index; one that milvus-lite does not have is a StoreError."""
+        """Kind of index; raises StoreError for one that milvus-lite lacks."""
         kind: Index = self.build.index or ("hnsw" if self.uri else "flat")
         if self.uri is None and kind != "flat":
-            raise StoreError(f"milvus-lite has no {kind} index. Leave it out, or give a server's uri.")
+            raise StoreError(f"milvus-lite has no {kind} index. Remove it, or give a server's uri.")
         return kind
 
     def knob(self) -> SearchKnob | None:
-        """What tunes a search of the index; Milvus refuses to look at more cells than there are."""
+        """The setting that trades recall for speed; Milvus rejects more cells than exist."""
         cells = replace(PROBES, high=self.build.lists)
         return {"hnsw": EF, "ivf_flat": cells}.get(self.kind())
 
 
 class MilvusQuery(GraphQuery):
-    """What shapes a search on a server."""
+    """Search settings of a server."""
 
-    probes: Annotated[int, Field(ge=1, description="IVF: cells looked at")] = 8
+    probes: Annotated[int, Field(ge=1, description="IVF: cells searched")] = 8
     consistency_level: Annotated[
         Literal["Strong", "Session", "Bounded", "Eventually"],
-        Field(description="server: how fresh the rows are that a search waits for; Strong waits up to 0.2 s"),
+        Field(description="server: consistency level of a search; Strong waits up to 0.2 s"),
     ] = "Bounded"
 
 
 def connect(server: Destination | None, file: Path) -> MilvusClient:
-    """A client of a server, or of milvus-lite on a file."""
+    """Connect to a server, or to milvus-lite on a file."""
     for name, value in LOGS.items():
         os.environ.setdefault(name, value)
     at = server.url if server else lite.start_and_get_uri(str(file))
@@ -151,17 +151,15 @@ def connect(server: Destination | None, file: Path) -> MilvusClient:
 
 
 def _listens(path: str) -> bool:
-    """Whether something takes connections at a socket; its package gives milvus-lite half a second to do so."""
+    """Whether something accepts connections at a socket; milvus-lite's own package waits only half a second."""
     with socket.socket(socket.AF_UNIX) as line:
         return line.connect_ex(path) == 0
 
 
 @dataclass(frozen=True, slots=True)
 class VectorField:
-    """How the vectors of a collection are kept, indexed and asked for.
-
-    int8 is an IVF index of bytes over float32; float16 and the signs of the dimensions are types of the engine.
-    """
+    """How a collection's vectors are stored, indexed and searched. int8 is an IVF index of bytes over
+    float32; float16 and binary are types of the engine."""
 
     index: Index
     dims: int = 0
@@ -194,32 +192,32 @@ class VectorField:
         return "HAMMING" if self.storage == "binary" else METRICS[self.metric]
 
     def build_params(self, build: Build) -> JsonObject:
-        """What shapes the index."""
+        """Build parameters of the index."""
         if self.index_type == "HNSW":
             return {"M": build.m, "efConstruction": build.ef_construction}
         return {"nlist": build.lists} if self.index_type.startswith("IVF") else {}
 
     def search_params(self, query: MilvusQuery, k: int) -> JsonObject:
-        """What shapes a search."""
+        """Search parameters."""
         if self.index_type == "HNSW":
             return {"ef": max(query.ef, k)}
         return {"nprobe": query.probes} if self.index_type.startswith("IVF") else {}
 
     def values(self, batch: Batch) -> Iterator[object]:
-        """A batch's vectors as the client takes them."""
+        """A batch's vectors in the client's form."""
         if self.kind == "sparse":
             return map(sparse_value, require_weights("Milvus", batch))
         assert batch.vectors is not None
         return map(self.value, batch.vectors)
 
     def value(self, vector: np.ndarray) -> object:
-        """A dense vector as the client takes it."""
+        """A dense vector in the client's form."""
         if self.storage == "binary":
             return sign_bits(vector).tobytes()
         return vector.astype(np.float16) if self.storage == "float16" else vector
 
     def hits(self, found: list[JsonObject]) -> Hits:
-        """An answer with scores of the metric."""
+        """Hits with scores of the metric."""
         far = np.array([hit["distance"] for hit in found], np.float64)
         if self.storage == "binary":
             scores = score_from_hamming(far, self.dims)
@@ -229,12 +227,12 @@ class VectorField:
 
 
 def sparse_value(vector: SparseVector) -> dict[int, float]:
-    """A sparse vector as the client takes it."""
+    """A sparse vector in the client's form."""
     return dict(zip(vector.terms.tolist(), vector.weights.tolist(), strict=True))
 
 
 def schema(client: MilvusClient, store: PayloadSchemaMixin, vectors: VectorField) -> Any:
-    """The fields of a collection."""
+    """Schema of a collection."""
     made = client.create_schema(auto_id=False, enable_dynamic_field=False)
     made.add_field("id", DataType.INT64, is_primary=True)
     made.add_field("vector", vectors.data_type, **vectors.length)
@@ -245,7 +243,7 @@ def schema(client: MilvusClient, store: PayloadSchemaMixin, vectors: VectorField
 
 
 def index(client: MilvusClient, build: Build, vectors: VectorField) -> Any:
-    """What index to build over the vectors."""
+    """The index to build over the vectors."""
     made = client.prepare_index_params()
     shape = {"metric_type": vectors.metric_type, "params": vectors.build_params(build)}
     made.add_index("vector", index_type=vectors.index_type, **shape)
@@ -253,7 +251,7 @@ def index(client: MilvusClient, build: Build, vectors: VectorField) -> Any:
 
 
 def expect_newer(client: MilvusClient, what: str) -> None:
-    """Refuse a server before version 2.4: it answers float16 with other rows, and has no sparse vectors."""
+    """Raise for a server before version 2.4: it returns wrong rows for float16, and has no sparse vectors."""
     told = str(client.get_server_version())
     numbers = [int(part) for part in re.findall(r"\d+", told)[:2]]
     if numbers < [2, 4]:
@@ -261,7 +259,7 @@ def expect_newer(client: MilvusClient, what: str) -> None:
 
 
 def expression(store: PayloadSchemaMixin, where: Where) -> str:
-    """A filter as Milvus writes it; texts are quoted as JSON quotes them."""
+    """A filter in Milvus's language; texts are quoted as JSON."""
     names = store.column_of()
     return " and ".join(
         f"{names[term.field]} {term.sign} "
@@ -273,7 +271,7 @@ def expression(store: PayloadSchemaMixin, where: Where) -> str:
 def requests(
     store: PayloadSchemaMixin, batch: Batch, vectors: VectorField
 ) -> Iterator[list[dict[str, object]]]:
-    """A batch as rows, in parts that one request takes."""
+    """Yield a batch as rows, in request-sized parts."""
     rows = [
         {"id": number, "vector": row}
         for number, row in zip(batch.ids.tolist(), vectors.values(batch), strict=True)
@@ -286,7 +284,7 @@ def requests(
 
 
 def expect_finished(client: MilvusClient, name: str, kind: str) -> None:
-    """The index that was asked for is there, and finished over every row."""
+    """Raise unless the requested index exists and covers every row."""
     state = client.describe_index(name, "vector")
     waiting = state.get("pending_index_rows", 0)
     if state["index_type"] != kind or state.get("state") != "Finished" or waiting:
@@ -294,7 +292,7 @@ def expect_finished(client: MilvusClient, name: str, kind: str) -> None:
 
 
 def filter_columns(schema: JsonObject, rows: list[JsonObject]) -> dict[str, PayloadField]:
-    """The fields that filters can name, by what an expression calls them: of the schema, and inside JSON as seen."""
+    """Fields that filters can name, by their expression: from the schema, and inside JSON as sampled."""
     found = {
         name: PayloadField(name, KINDS[one["type"]]) for name, one in schema.items() if one["type"] in KINDS
     }
@@ -307,5 +305,5 @@ def filter_columns(schema: JsonObject, rows: list[JsonObject]) -> dict[str, Payl
 
 
 def root_field(field: str) -> str:
-    """The field of the schema that a path is in."""
+    """The schema field that a path belongs to."""
     return field.partition(".")[0]

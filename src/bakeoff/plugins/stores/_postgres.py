@@ -1,4 +1,4 @@
-"""PostgreSQL with pgvector: what shapes a search, a connection that keeps its settings and its cursor, answers."""
+"""PostgreSQL with pgvector: search settings, a connection that remembers its settings and cursor, answers."""
 
 from __future__ import annotations
 
@@ -40,17 +40,15 @@ from bakeoff.types import Batch, CollectionFacts, ExistingCollection, Hits, Metr
 
 
 def know_vectors(connection: Connection[object]) -> None:
-    """Let a connection take NumPy rows as vectors, and sparse vectors.
-
-    The client keeps every class it was ever given, and `pgvector.psycopg.register_vector` makes eight new ones for each
-    connection: a process that connects again and again would grow.
-    """
+    """Register NumPy and sparse vectors with a connection. The client keeps every class it was ever given,
+    and `pgvector.psycopg.register_vector` makes eight new ones per connection: a process that reconnects
+    often would grow."""
     for name, written, bases in WRITTEN:
         info = TypeInfo.fetch(connection, name)
         if info is None:
             raise StoreError(
-                f"pgvector: the database has no type {name}. Look whether version 0.7 or later of the extension is "
-                "installed."
+                f"pgvector: the database has no type {name}. Check that version 0.7 or later of the "
+                "extension is installed."
             )
         info.register(connection)
         for writer in _writers(info.oid, bases):
@@ -64,22 +62,22 @@ WRITTEN: tuple[tuple[str, str | type, tuple[type[Dumper], ...]], ...] = (
     ("vector", "numpy.ndarray", (VectorDumper, VectorBinaryDumper)),
     ("sparsevec", SparseVec, (SparseVectorDumper, SparseVectorBinaryDumper)),
 )
-"""The engine's types, what is written as each, and its writers."""
+"""The engine's vector types, their Python types, and their writers."""
 
 
 @cache
 def _writers(oid: int, bases: tuple[type[Dumper], ...]) -> tuple[type[Dumper], ...]:
-    """Writers of the type with this number; each database numbers it anew."""
+    """Writers for the type with this oid; each database assigns its own."""
     return tuple(type(base.__name__, (base,), {"oid": oid}) for base in bases)
 
 
 def sparse_value(vector: SparseVector, dims: int) -> SparseVec:
-    """A sparse vector as the client writes it."""
+    """A sparse vector in the client's form."""
     return SparseVec(dict(zip(vector.terms.tolist(), vector.weights.tolist(), strict=True)), dims)
 
 
 def _vectors(batch: Batch) -> tuple[str, Iterable[Any]] | None:
-    """The type and the values of a batch's vectors, where it has any."""
+    """Type and values of a batch's vectors, if it has any."""
     if batch.sparse is not None:
         dims = batch.sparse.dims
         return "sparsevec", (sparse_value(row, dims) for row in batch.sparse)
@@ -114,24 +112,22 @@ FILTERED: dict[str, Kind] = {
 CASTS = {"integer": "numeric", "number": "numeric", "boolean": "boolean"}
 READ_ONLY = "SET default_transaction_read_only = on; SET TIME ZONE 'UTC'"
 CONNECTING = 10
-MOST_EF = 1000  # the engine's limit; for a larger k its scan continues by itself
-CANCELLED = 1.0  # seconds after the limit in which the server itself may say that it was reached
+MOST_EF = 1000  # the engine's limit; for a larger k the scan continues by itself
+CANCELLED = 1.0  # seconds after the limit in which the server may still report the timeout
 FAR = itemgetter(1)
 R = TypeVar("R")
 
 
 class PgvectorQuery(GraphQuery):
-    """What shapes a search."""
+    """Search settings."""
 
-    probes: Annotated[int, Field(ge=1, le=32_768, description="IVFFlat: cells looked at")] = 10
-    max_scan: Annotated[int, Field(ge=1, description="HNSW: rows visited at most, about")] = 20_000
+    probes: Annotated[int, Field(ge=1, le=32_768, description="IVFFlat: cells searched")] = 10
+    max_scan: Annotated[int, Field(ge=1, description="HNSW: approximate limit of visited rows")] = 20_000
 
 
 class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
-    """A connection that commits each statement, knows vectors, and sends a setting only when it changes.
-
-    The server ends a statement that takes too long; one whose server says nothing at all ends with the connection.
-    """
+    """A connection that commits each statement, knows vectors, and sends a setting only when it changes. The
+    server ends a statement that takes too long; if the server is silent, the connection is given up."""
 
     tuned: tuple[object, ...]
     asking: psycopg.Cursor[tuple[object, ...]]
@@ -139,16 +135,14 @@ class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
 
     @classmethod
     def to(cls, given: str | None, synchronous_commit: str = "on", *, read_only: bool = False) -> Self:
-        """Connect to the address given, or to the one the environment names; one that cannot be read is not shown.
-
-        The server refuses every write on a connection that is `read_only`.
-        """
+        """Connect to the given address, or the environment's; an address that can't be parsed is not shown.
+        With `read_only`, the server rejects every write."""
         server = server_of("pgvector", "BAKEOFF_PGVECTOR_DSN", given)
         try:
             told = conninfo_to_dict(server.url)
         except psycopg.ProgrammingError:
             raise StoreError(
-                "pgvector: the DSN cannot be read. It looks like postgresql://user@host:5432/database."
+                "pgvector: the DSN can't be parsed. Use postgresql://user@host:5432/database."
             ) from None
         secret = _secret(told, server.source) if given else {}
         made = cls.connect(autocommit=True, **{**_waiting(request_timeout()), **told, **secret})
@@ -160,7 +154,7 @@ class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
         return made
 
     def wait(self, gen: PQGen[R], interval: float = 0.1, timeout: float | None = None) -> R:
-        """Run one exchange with the server; where it says nothing for too long, the connection is given up."""
+        """Run one exchange with the server; give up the connection if it is silent for too long."""
         try:
             return super().wait(gen, interval, timeout or self.limit)
         except psycopg.errors._WaitTimeout:
@@ -169,7 +163,7 @@ class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
 
     @contextlib.contextmanager
     def without_timeout(self) -> Iterator[Self]:
-        """Itself, with no limit of time: an index of many rows takes what it takes."""
+        """This connection without a time limit: building an index of many rows may take long."""
         self._give(None)
         try:
             yield self
@@ -178,16 +172,14 @@ class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
                 self._give(request_timeout())
 
     def _give(self, seconds: float | None) -> None:
-        """Limit each statement to this time."""
+        """Limit each statement to this many seconds."""
         self.limit = None if seconds is None else seconds + CANCELLED
         self.execute(f"SET statement_timeout = {math.ceil(1000 * (seconds or 0))}")
 
     def tuned_to(self, query: PgvectorQuery, k: int, seqscan: str, *, further: bool) -> Self:
-        """Itself, set for a search.
-
-        `seqscan`, on or off, says whether the planner may compare every row. `further`: the index scan continues until
-        k rows are found; the server then keeps all it has seen, which takes a tenth to a quarter of a search's time.
-        """
+        """This connection, set up for a search. `seqscan`, on or off, says whether the planner may compare
+        every row. With `further`, the index scan continues until k rows are found; the server then keeps all
+        it has seen, which takes a tenth to a quarter of a search's time."""
         scan = "relaxed_order" if further or k > MOST_EF else "off"
         wanted = (min(max(query.ef, k), MOST_EF), query.max_scan, query.probes, seqscan, scan)
         if wanted != self.tuned:
@@ -196,11 +188,11 @@ class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
         return self
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """What a statement answers; one cursor asks them all, for it knows how to write the values of the last one."""
+        """Rows of a statement; a single cursor is reused, because it knows how to write the previous values."""
         return self.asking.execute(statement, values).fetchall()
 
     def open_cursor(self, statement: str, values: Any) -> psycopg.ServerCursor[tuple[Any, ...]]:
-        """A cursor of the server over what a statement answers; it lives until the transaction ends."""
+        """A server-side cursor over a statement's rows; it lives until the transaction ends."""
         self.execute("BEGIN READ ONLY")
         cursor = self.cursor("bakeoff_rows")
         cursor.execute(statement, values)
@@ -216,14 +208,14 @@ class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
         return int(self.rows(asked, f'"{table}"')[0][0])
 
     def expect(self, table: str, index: str | None, rows: int) -> None:
-        """Check that a table has all its rows and valid indexes, the vectors' one among them."""
+        """Raise unless a table has all its rows and valid indexes, including the vectors'."""
         expect_rows("pgvector", self.count(table), rows)
         found = dict(self.rows(INDEXED, f'"{table}"'))
         if not all(found.values()) or (index and index not in found):
             raise StoreError(f"pgvector has not finished its {index} index; the table's indexes: {found}.")
 
     def copy_in(self, table: str, batch: Batch, fields: dict[str, PayloadField]) -> None:
-        """Add rows by COPY in binary form; of texts only the words matter, so their NUL characters become spaces."""
+        """Add rows with binary COPY; NUL characters in texts become spaces, since only the words matter."""
         kind, vectors = _vectors(batch) or ("", ())
         names = ["id", *(["vector"] if kind else []), *(["text"] if batch.texts else []), *fields]
         types = {"id": "int8", "vector": kind, "text": "text"} | {
@@ -242,7 +234,7 @@ class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class ExistingTable:
-    """A table that others filled, with its columns of ids and vectors, quoted; the metric is that of its index."""
+    """An existing table, with its id and vector columns, quoted; the metric is that of its index."""
 
     name: str
     id: str
@@ -254,7 +246,7 @@ class ExistingTable:
     def find(
         cls, connection: PostgresConnection, asked: ExistingCollection, operators: dict[Metric, str]
     ) -> Self:
-        """The table of a name, which may begin with a schema, and its columns."""
+        """Find a table by name, optionally with a schema, and its columns."""
         name = ".".join(quoted(part) for part in asked.name.split("."))
         if connection.rows("SELECT to_regclass(%s)::text", name)[0][0] is None:
             known = [row[0] for row in connection.rows(TABLES)]
@@ -271,7 +263,7 @@ class ExistingTable:
         return cls(name, _column(own, columns), quoted(vector), held, columns[vector])
 
     def filter_columns(self, connection: PostgresConnection) -> dict[str, PayloadField]:
-        """The columns that filters can name, and what their JSON holds, by the expression of each."""
+        """Columns that filters can name, and fields inside their JSON, by SQL expression."""
         columns, found = dict(connection.rows(COLUMNS, self.name)), dict[str, PayloadField]()
         for column, kind in columns.items():
             if kind in FILTERED:
@@ -284,24 +276,24 @@ class ExistingTable:
         return found
 
     def facts(self, connection: PostgresConnection) -> CollectionFacts:
-        """Rows and dimensions, and the metric of the index where there is one."""
+        """Rows and dimensions, and the metric of the index if there is one."""
         ((rows,),) = connection.rows(f"SELECT count(*) FROM {self.name}")  # noqa: S608 - quoted
         dims = connection.rows(f"SELECT vector_dims({self.vector}) FROM {self.name} LIMIT 1")  # noqa: S608 - quoted
         return CollectionFacts(rows, dims[0][0] if dims else 0, self.metric)
 
     def nearest(self, sign: str, k: int, condition: str) -> str:
-        """The k nearest rows; values: the vector, the condition's."""
+        """SQL for the k nearest rows; values: the vector, the condition's."""
         far = f"{self.vector} {sign} %s::{self.cast} AS far"
         kept = f"FROM {self.name} WHERE {condition} ORDER BY far LIMIT {k}"
         return f"SELECT {self.id}::text, {far} {kept}"
 
     def rows_within(self, condition: str) -> str:
-        """The rows within a condition with their vectors."""
+        """SQL for the rows within a condition, with their vectors."""
         return f"SELECT {self.id}::text, {self.vector}::vector FROM {self.name} WHERE {condition}"  # noqa: S608 - quoted
 
 
 def _column(path: str, columns: dict[str, str]) -> str:
-    """A column, or the text at a path inside a column of JSON."""
+    """A column, or the text at a path inside a JSON column."""
     column, *inner = path.split(".")
     if not inner or path in columns:
         return quoted(path)
@@ -310,7 +302,7 @@ def _column(path: str, columns: dict[str, str]) -> str:
 
 
 def _secret(told: dict[str, Any], source: SettingSource) -> dict[str, Any]:
-    """The password for a DSN without one, for each of its hosts; libpq itself would send PGPASSWORD to any host."""
+    """The password for a DSN without one, per host; libpq itself would send PGPASSWORD to any host."""
     hosts = str(told.get("hostaddr") or told.get("host") or "localhost").split(",")
     secret: dict[str, Any] = {}
     for host in hosts:
@@ -322,19 +314,19 @@ def _secret(told: dict[str, Any], source: SettingSource) -> dict[str, Any]:
 
 
 def _waiting(seconds: float) -> dict[str, Any]:
-    """How long to wait for a connection, and when one whose other end is gone is given up; a DSN may say otherwise."""
+    """Connection timeout, and when to give up a dead connection; a DSN may override them."""
     whole = math.ceil(seconds)
     alive = {"keepalives_idle": whole, "keepalives_interval": max(whole // 6, 1), "keepalives_count": 6}
     return {"connect_timeout": min(whole, CONNECTING), "tcp_user_timeout": 1000 * whole, **alive}
 
 
 def read_hits(found: list[tuple[object, ...]]) -> Hits:
-    """Rows of id and score as an answer."""
+    """Hits from rows of id and score."""
     return make_hits([row[0] for row in found], [row[1] for row in found])
 
 
 def near(found: list[tuple[Any, ...]], metric: Metric) -> Hits:
-    """Rows of id and distance as an answer; the engine's relaxed order may be off by a little, so they are sorted."""
+    """Hits from rows of id and distance, sorted because the engine's relaxed order may be slightly off."""
     found.sort(key=FAR)
     ids, far = zip(*found, strict=True) if found else ((), ())
     if metric is Metric.L2:

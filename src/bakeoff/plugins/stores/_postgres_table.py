@@ -1,8 +1,6 @@
-"""The table of a collection of pgvector as SQL: its columns and indexes, and the statements that search it.
-
-Small vectors are an index over an expression of the full ones, which the table keeps: halfvec, or the signs as bits.
-A sparse vector is a sparsevec; token vectors are an array, which no index covers.
-"""
+"""A pgvector collection's table as SQL: its columns, indexes and search statements. Small vectors are an
+index over an expression of the full ones, which the table keeps: halfvec, or the signs as bits. A sparse
+vector is a sparsevec; token vectors are an array, which no index covers."""
 
 from __future__ import annotations
 
@@ -24,10 +22,10 @@ SIGNS = {Metric.COSINE: "<=>", Metric.DOT: "<#>", Metric.L2: "<->"}
 OPERATORS = {Metric.COSINE: "vector_cosine_ops", Metric.DOT: "vector_ip_ops", Metric.L2: "vector_l2_ops"}
 TYPES: dict[VectorKind, str] = {"dense": "vector({})", "sparse": "sparsevec({})", "tokens": "vector({})[]"}
 MOST_WEIGHTS = {"hnsw": 1_000, "none": 16_000}
-"""How many weights of a sparse vector an index takes."""
+"""Most weights of a sparse vector that an index accepts."""
 SMALL_LIMITS = {"float16": 4_000, "binary": 64_000}
 COLUMNS = {"text": "text", "integer": "bigint", "number": "double precision"}
-INDEXES = {"text": "hash", "integer": "btree", "number": "btree"}  # a B-tree takes no text over 2.7 kB
+INDEXES = {"text": "hash", "integer": "btree", "number": "btree"}  # a B-tree accepts no text over 2.7 kB
 FUSE = """WITH near AS ({near}), words AS ({words}), ranked AS (
 SELECT id, row_number() OVER (ORDER BY far, id) AS place FROM near UNION ALL
 SELECT id, row_number() OVER (ORDER BY score DESC, id) FROM words)
@@ -39,18 +37,18 @@ WHERE score IS NOT NULL AND {condition} ORDER BY score DESC, id LIMIT {k}"""
 
 
 class Build(GraphBuild):
-    """What shapes the index; ef_construction is at least twice m."""
+    """Build settings of the index; ef_construction is at least twice m."""
 
     index: Literal["hnsw", "ivfflat", "none"] = "hnsw"
     lists: Annotated[int, Field(ge=1, le=32_768, description="IVFFlat: cells")] = 100
 
     def knob(self) -> SearchKnob | None:
-        """What tunes a search of the index; the engine keeps at most 1,000 candidates."""
+        """The setting that trades recall for speed; the engine keeps at most 1,000 candidates."""
         cells = replace(PROBES, high=self.lists)
         return {"hnsw": replace(EF, high=MOST_EF), "ivfflat": cells}.get(self.index)
 
     def options(self) -> str:
-        """The shape as an index of SQL takes it."""
+        """Index options as SQL."""
         if self.index == "hnsw":
             return f"m = {self.m}, ef_construction = {max(self.ef_construction, 2 * self.m)}"
         return f"lists = {self.lists}"
@@ -58,42 +56,40 @@ class Build(GraphBuild):
 
 @functools.lru_cache(1024)
 def nearest(table: str, far: str, k: int, condition: str = "true") -> str:
-    """The k rows nearest by a distance to a vector; values: the vector, the condition's.
-
-    The count is part of the statement, for with a parameter there the server plans anew for each search; and the same
-    text is the same object, by which the client knows that it has prepared it.
-    """
+    """SQL for the k rows nearest to a vector; values: the vector, the condition's. The limit is part of the
+    text, because with a parameter the server replans every search; and equal text is the same object, by
+    which the client finds its prepared statement."""
     return f'SELECT id, {far} AS far FROM "{table}" WHERE {condition} ORDER BY far LIMIT {k}'  # noqa: S608
 
 
 @functools.lru_cache(1024)
 def rescored(near: str, table: str, far: str, k: int) -> str:
-    """The k nearest of the rows that a statement finds, by their full vectors; values: the vector, the statement's."""
+    """SQL for the k nearest of a statement's rows by their full vectors; values: the vector, the statement's."""
     full = f'SELECT id, {far} AS far FROM ({near}) AS near JOIN "{table}" USING (id)'  # noqa: S608
     return f"{full} ORDER BY 2 LIMIT {k}"
 
 
 @dataclass(frozen=True, slots=True)
 class PostgresTable:
-    """One collection's table; 0 dimensions are for texts only."""
+    """One collection's table; 0 dimensions means texts only."""
 
     name: str
     dims: int
     metric: Metric
     build: Build
     words: str = "english"
-    """The engine's configuration of text search."""
+    """The engine's text search configuration."""
     storage: Storage = "float32"
     kind: VectorKind = "dense"
 
     @property
     def full_distance(self) -> str:
-        """The distance of the full vectors to a value."""
+        """Distance of the full vectors to a value."""
         return f"vector {SIGNS[self.metric]} %s"
 
     @property
     def distance(self) -> str:
-        """The distance of the vectors as they are indexed to a value."""
+        """Distance of the indexed vectors to a value."""
         if self.storage == "float32":
             return self.full_distance
         sign = "<~>" if self.storage == "binary" else SIGNS[self.metric]
@@ -106,7 +102,7 @@ class PostgresTable:
 
     @property
     def operators(self) -> str:
-        """The operator class of the vectors' index."""
+        """Operator class of the vectors' index."""
         if self.storage == "binary":
             return "bit_hamming_ops"
         small = "halfvec" if self.storage == "float16" else "vector"
@@ -114,14 +110,14 @@ class PostgresTable:
 
     @property
     def index(self) -> str | None:
-        """The kind of the vectors' index, where they have one."""
+        """Kind of the vectors' index, if they have one."""
         return (
             self.build.index if self.dims and self.build.index != "none" and self.kind != "tokens" else None
         )
 
     @property
     def most_weights(self) -> int:
-        """How many weights a sparse vector may have; a StoreError where the index takes no sparse vectors."""
+        """Most weights of a sparse vector; raises StoreError if the index takes no sparse vectors."""
         most = MOST_WEIGHTS.get(self.build.index)
         if most is None:
             raise StoreError(
@@ -130,12 +126,12 @@ class PostgresTable:
         return most
 
     def create_table(self, fields: dict[str, PayloadField]) -> str:
-        """An empty table in the place of one that may be there; a StoreError where its index takes fewer dimensions."""
+        """SQL that replaces the table with an empty one; raises StoreError if its index takes fewer dimensions."""
         index, limit = self.index or "none", LIMITS[self.index or "none"]
         if index != "none":
             limit = SMALL_LIMITS.get(self.storage, limit)
         if self.kind != "sparse" and self.dims > limit:
-            hint = " build.index none takes 16,000, and compares every row." if index != "none" else ""
+            hint = " build.index none takes 16,000, but compares every row." if index != "none" else ""
             raise StoreError(
                 f"pgvector: {self.dims:,} dimensions are over the {limit:,} of index {index}.{hint}"
             )
@@ -149,7 +145,7 @@ class PostgresTable:
         return f'DROP TABLE IF EXISTS "{self.name}"; CREATE TABLE "{self.name}" ({", ".join(columns)})'
 
     def create_indexes(self, fields: dict[str, PayloadField], *, words: bool) -> Iterator[str]:
-        """An index for each payload field, one for the words if there are any, one for the vectors."""
+        """SQL for an index per payload field, one for the words if any, and one for the vectors."""
         parts = [f"{INDEXES[field.kind]} ({column})" for column, field in fields.items()]
         parts += ["gin (words)"] if words else []
         if self.index:
@@ -158,32 +154,32 @@ class PostgresTable:
         yield from (f'CREATE INDEX ON "{self.name}" USING {part}' for part in parts)
 
     def nearest(self, k: int, condition: str = "true") -> str:
-        """The k rows nearest to a vector; values: the vector, the condition's."""
+        """SQL for the k rows nearest to a vector; values: the vector, the condition's."""
         return nearest(self.name, self.distance, k, condition)
 
     def rescored(self, k: int, candidates: int, condition: str = "true") -> str:
-        """The k nearest by the full vectors among some candidates; values: the vector twice, the condition's."""
+        """SQL for the k nearest by the full vectors among candidates; values: the vector twice, the condition's."""
         return rescored(self.nearest(candidates, condition), self.name, self.full_distance, k)
 
     def best_by_maxsim(self, k: int, condition: str) -> str:
-        """The k best rows by MaxSim, each row compared; values: the query's tokens, the condition's."""
+        """SQL for the k best rows by MaxSim over every row; values: the query's tokens, the condition's."""
         return MAXSIM.format(table=self.name, condition=condition, k=k)
 
     def matching(self, k: int) -> str:
-        """The k best of the rows that have any of a text's words, ranked with the length of their text; value: text."""
+        """SQL for the k best rows with any of a text's words, ranked with the length of their text; value: text."""
         asked = f"replace(plainto_tsquery('{self.words}', %s)::text, ' & ', ' | ')::tsquery AS asked"
         ranked = "ts_rank(words, asked, 1)::float8 AS score"
         found = f'SELECT id, {ranked} FROM "{self.name}", (SELECT {asked}) AS one WHERE words @@ asked'  # noqa: S608
         return f"{found} ORDER BY score DESC, id LIMIT {k}"
 
     def fuse_rankings(self, deep: int, k: int) -> str:
-        """The k best by reciprocal ranks among the nearest and the best by words; values: vector, text."""
+        """SQL for the k best by reciprocal rank fusion of nearest rows and best by words; values: vector, text."""
         return FUSE.format(near=self.nearest(deep), words=self.matching(deep), k=k)
 
     def select_rows(self, columns: tuple[str, ...]) -> str:
-        """Some columns of some rows; value: ids."""
+        """SQL for some columns of some rows; value: ids."""
         return f'SELECT {", ".join(columns)} FROM "{self.name}" WHERE id = ANY(%s)'  # noqa: S608
 
     def delete_rows(self) -> str:
-        """Some rows taken out; value: ids."""
+        """SQL that deletes some rows; value: ids."""
         return f'DELETE FROM "{self.name}" WHERE id = ANY(%s)'  # noqa: S608

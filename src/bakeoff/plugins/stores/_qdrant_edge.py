@@ -58,13 +58,13 @@ Distance, Kind = edge.Distance, edge.PayloadSchemaType
 DISTANCES = {Metric.COSINE: Distance.Cosine, Metric.DOT: Distance.Dot, Metric.L2: Distance.Euclid}
 NAMES = {Metric.COSINE: "Cosine", Metric.DOT: "Dot", Metric.L2: "Euclid"}
 SPARSE = "sparse"
-"""The name of the sparse vectors: they have one in every collection."""
+"""Name of the sparse vectors, in every collection."""
 ENCODED_POINTS = 256
-"""Points of sparse or token vectors that are sent together."""
+"""Sparse or multi-vector points per request."""
 SHARD_SETTINGS = "edge_config.json"
 INDEXES = {"text": Kind.Keyword, "integer": Kind.Integer, "number": Kind.Float}
 QUANTISED: tuple[Storage, ...] = ("int8", "binary")
-"""The storages that the engine keeps next to the full vectors."""
+"""Storages that the engine keeps in addition to the full vectors."""
 SMALLER: dict[Storage, dict[str, Any]] = {
     "float32": {},
     "float16": {"datatype": edge.VectorStorageDatatype.Float16},
@@ -72,32 +72,32 @@ SMALLER: dict[Storage, dict[str, Any]] = {
     "binary": {"quantization_config": edge.BinaryQuantizationConfig(always_ram=True)},
 }
 Condition = Any
-"""A condition as the edge shard or the server's client has it."""
+"""A condition of the edge shard or of the server's client."""
 Bound = float | datetime | None
 
 
 class Build(GraphBuild, ShardSettings):
-    """What shapes the graph; a server's collection may be spread over its nodes."""
+    """Build settings of the graph; a server's collection may be spread over its nodes."""
 
     wait: Annotated[
-        bool, Field(description="server: a write is answered when it is applied, not when it is in the log")
+        bool, Field(description="server: a write returns when it is applied, not when it is logged")
     ] = True
     write_consistency_factor: Annotated[
-        int, Field(ge=1, description="server: copies that must confirm a write")
+        int, Field(ge=1, description="server: replicas that must confirm a write")
     ] = 1
 
 
 class QdrantQuery(GraphQuery):
-    """What shapes a search."""
+    """Search settings."""
 
     consistency: Annotated[
         Literal["one", "majority", "quorum", "all"],
-        Field(description="server: copies of a shard whose answers are compared"),
+        Field(description="server: read consistency across the copies of a shard"),
     ] = "one"
 
 
 class FilterWords(Protocol):
-    """How the edge shard or the server's client writes a condition; the bounds of `between` are included."""
+    """How the edge shard or the server's client writes a condition; the bounds of `between` are inclusive."""
 
     def among(self, field: str, values: list[str] | list[int]) -> Condition: ...
     def equal(self, field: str, value: bool) -> Condition: ...
@@ -107,7 +107,7 @@ class FilterWords(Protocol):
 
 
 def filter_of(store: PayloadSchemaMixin, where: Where, words: FilterWords) -> Condition:
-    """A filter; numbers are compared by bounds, since only texts and integers can be matched."""
+    """Build a filter; numbers are compared by bounds, since only texts and integers can be matched."""
     return words.all([_condition(term, words) for term in terms(store.fields, where)])
 
 
@@ -123,14 +123,14 @@ def _condition(term: Term, words: FilterWords) -> Condition:
 
 
 class EdgeWords:
-    """Conditions as the edge shard takes them."""
+    """Conditions of the edge shard."""
 
     def among(self, field: str, values: list[str] | list[int]) -> Condition:
         return edge.FieldCondition(field, match=edge.MatchAny(values))
 
     def equal(self, field: str, value: bool) -> Condition:
         raise StoreError(
-            f"the embedded engine's client takes {value} for a number: it cannot filter {field!r}."
+            f"the embedded engine's client reads {value} as a number, so it can't filter {field!r}."
         )
 
     def between(self, field: str, least: Bound, most: Bound) -> Condition:
@@ -148,7 +148,7 @@ class EdgeWords:
 
 @translate_server_errors("Qdrant", Exception)  # the binding raises plain exceptions for engine errors
 class Edge(HoldsKind, PayloadSchemaMixin):
-    """One edge shard for each collection; declared payload fields are indexed, as the graph then knows them."""
+    """One edge shard per collection; declared payload fields are indexed, so that the graph knows them."""
 
     storage: Storage = "float32"
 
@@ -165,7 +165,7 @@ class Edge(HoldsKind, PayloadSchemaMixin):
         return []
 
     def drop(self, collection: str) -> None:
-        """Nothing: the folder belongs to one run."""
+        """Nothing to do: the folder belongs to one run."""
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self.close()
@@ -205,7 +205,7 @@ class Edge(HoldsKind, PayloadSchemaMixin):
         self._shard.optimize()
         self._shard.flush()
         self._shard.close()
-        self._load()  # completes the files the first time, so that later openings find and leave them as they are
+        self._load()  # completes the files the first time, so that later openings leave them unchanged
         self._assert_indexed()
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
@@ -215,7 +215,7 @@ class Edge(HoldsKind, PayloadSchemaMixin):
         if self.kind == "tokens":
             self.search_tokens(zeros, 1, QdrantQuery(ef=1))
         elif self.kind == "dense":
-            self.search(zeros[0], 1, QdrantQuery(ef=1))  # a shard refuses another dimension
+            self.search(zeros[0], 1, QdrantQuery(ef=1))  # a shard rejects another dimension
         self._assert_indexed()
         return self._rows
 
@@ -243,7 +243,7 @@ class Edge(HoldsKind, PayloadSchemaMixin):
         return self._answer(self._shard.search(edge.SearchRequest(nearest, k, filter=among, params=how)))
 
     def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
-        """Open a shard that others filled, in the folder of its name; its metric is in its own file of settings."""
+        """Open an existing shard, in the folder of its name; its metric is in its own settings file."""
         self._folder = self._home / collection.name
         if not self._folder.is_dir():
             known = [one.name for one in self._home.iterdir() if one.is_dir()]
@@ -296,7 +296,7 @@ class Edge(HoldsKind, PayloadSchemaMixin):
         self._shard = None
 
     def _search_params(self, k: int, query: QdrantQuery, candidates: int = 0) -> edge.SearchParams:
-        """With candidates, those of the small vectors are ordered by the full ones; without, never."""
+        """With `candidates`, the full vectors rescore the quantised ones; without, never."""
         small = edge.QuantizationSearchParams(
             rescore=bool(candidates), oversampling=candidates / k if candidates > k else None
         )
@@ -323,14 +323,14 @@ class Edge(HoldsKind, PayloadSchemaMixin):
 
 
 def read_named(points: Iterable[Any], field: str, metric: Metric) -> NamedHits:
-    """Points as an answer, by their own ids or those of a payload field."""
+    """Hits from points, by their own ids or a payload field."""
     rows = [(payload_id("Qdrant", one.payload, field) if field else one.id, one.score) for one in points]
     scores = (-(score**2) if metric is Metric.L2 else score for _, score in rows)
     return named_hits((name for name, _ in rows), scores)
 
 
 def read_vectors(points: Iterable[Any], existing: ExistingCollection, after: object) -> NamedVectors:
-    """Points with their vectors, by their own ids or those of a payload field."""
+    """Points with their vectors, by their own ids or a payload field."""
     rows, field = list(points), existing.id_field
     ids = [payload_id("Qdrant", one.payload, field) if field else one.id for one in rows]
     named = existing.vector_field
@@ -339,5 +339,5 @@ def read_vectors(points: Iterable[Any], existing: ExistingCollection, after: obj
 
 
 def adopted_fields(points: Iterable[Any]) -> dict[str, PayloadField]:
-    """The payload fields that the first points show; the engine has a schema of indexed fields only."""
+    """Payload fields found in the first points; the engine has a schema of indexed fields only."""
     return {one.name: one for one in sampled_fields((one.payload or {} for one in points), dates=True)}

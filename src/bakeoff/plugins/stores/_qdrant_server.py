@@ -57,17 +57,15 @@ from bakeoff.types import (
 
 
 def _key_advice(exc: Exception) -> str:
-    """What to do where the server refuses the key; empty for other errors."""
+    """Advice if the server rejects the key; '' for other errors."""
     refused = isinstance(exc, UnexpectedResponse) and exc.status_code in (401, 403)
-    return (
-        ". Set QDRANT_API_KEY, in the environment or in .env, to a key that may do this." if refused else ""
-    )
+    return ". Set QDRANT_API_KEY in the environment or .env to a key with this permission." if refused else ""
 
 
 ENGINE = translate_errors(
     "Qdrant", ApiException, HTTPError, RpcError, OSError, ValueError, advice=_key_advice
 )
-PART = 1000  # rows a request, well under the server's limit of 32 MB
+PART = 1000  # rows per request, well under the server's limit of 32 MB
 DEADLINE_S = 3600
 THRESHOLD_KB = 1
 DISTANCES = {
@@ -76,7 +74,7 @@ DISTANCES = {
     Metric.L2: models.Distance.EUCLID,
 }
 READS: dict[str, object] = {"one": None, **{one.value: one for one in models.ReadConsistencyType}}
-"""A read consistency as the client takes it; None is the engine's own: the answer of one copy."""
+"""Read consistency in the client's form; None is the default: the answer of one copy."""
 SMALLER: dict[Storage, dict[str, Any]] = {
     "float32": {},
     "float16": {"datatype": models.Datatype.FLOAT16},
@@ -99,7 +97,7 @@ def _sparse(terms: list[int], weights: list[float]) -> models.SparseVector:
 
 
 class ServerWords:
-    """Conditions as the client takes them."""
+    """Conditions of the server's client."""
 
     def among(self, field: str, values: list[str] | list[int]) -> Condition:
         return models.FieldCondition(key=field, match=models.MatchAny(any=values))
@@ -210,7 +208,7 @@ class QdrantServer(HoldsKind, PayloadSchemaMixin):
         self._expect_copies()
 
     def _expect_copies(self) -> None:
-        """Every shard has the copies that were asked for, each of them active."""
+        """Raise unless every shard has the requested copies, all active."""
         told = self._client.collection_cluster_info(self._name)
         states = [(one.shard_id, one.state) for one in (*told.local_shards, *told.remote_shards)]
         active = [shard for shard, state in states if state == models.ReplicaState.ACTIVE]
@@ -261,7 +259,7 @@ class QdrantServer(HoldsKind, PayloadSchemaMixin):
 
     @ENGINE
     def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
-        """Open a collection that others filled; one with several vectors per point needs the name of one."""
+        """Open an existing collection; with several vectors per point, the name of one is required."""
         if not self._client.collection_exists(collection.name):
             known = [one.name for one in self._client.get_collections().collections]
             raise no_such_collection("Qdrant", collection.name, known)
@@ -325,7 +323,7 @@ class QdrantServer(HoldsKind, PayloadSchemaMixin):
         return f"Qdrant {self._client.info().version} (server)"
 
     def _search_params(self, k: int, query: QdrantQuery, candidates: int = 0) -> models.SearchParams:
-        """With candidates, those of the small vectors are ordered by the full ones; without, never."""
+        """With `candidates`, the full vectors rescore the quantised ones; without, never."""
         small = models.QuantizationSearchParams(
             rescore=bool(candidates), oversampling=candidates / k if candidates > k else None
         )
@@ -338,12 +336,12 @@ class QdrantServer(HoldsKind, PayloadSchemaMixin):
         return make_hits([point.id for point in found.points], squared)
 
     def _is_indexed(self) -> bool:
-        """No optimizer is at work and the graph covers every row (or there is too little to index)."""
+        """Whether no optimizer is running and the graph covers every row (or there is too little to index)."""
         state = self._client.get_collection(self._name)
         small = self.kind == "sparse" or self._rows * self._dims * 4 <= THRESHOLD_KB * 1024
         covered = small or (state.indexed_vectors_count or 0) >= self._rows
         return state.status == models.CollectionStatus.GREEN and covered and self._are_writes_applied()
 
     def _are_writes_applied(self) -> bool:
-        """Every write is applied; where writes do not wait for it, the rows are counted."""
+        """Whether every write is applied; if writes don't wait for that, count the rows."""
         return self._build.wait or self._client.count(self._name, exact=True).count >= self._rows

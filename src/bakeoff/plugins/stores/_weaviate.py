@@ -1,4 +1,4 @@
-"""A collection of Weaviate: made, filled in batches, watched until it is indexed, changed, and searched."""
+"""A Weaviate collection: created, filled in batches, awaited until indexed, changed, and searched."""
 
 from __future__ import annotations
 
@@ -45,30 +45,30 @@ FILTERED: dict[str, Kind] = {
     "boolean": "boolean",
 }
 BITS: dict[Storage, int] = {"int8": 8, "binary": 1}
-"""Of a number in the graph: rotational quantisation, which keeps the full vectors too."""
+"""Bits per number in the graph: rotational quantisation, which also keeps the full vectors."""
 TOKENS = "tokens"
-"""The name of the token vectors: only named vectors can be several."""
+"""Name of the token vectors: only named vectors can be several."""
 WORDS = {"name": "text", "dataType": ["text"], "indexFilterable": False}
 
 
 class Build(GraphBuild, ShardSettings):
-    """What shapes the graph of each shard; the words of a shard are counted in it alone."""
+    """Build settings of each shard's graph; word statistics are per shard."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeaviateForm:
-    """What the vectors of a collection are, and the numbers in which its graph keeps them."""
+    """Kind of a collection's vectors, and the number format of its graph."""
 
     kind: VectorKind = "dense"
     storage: Storage = "float32"
 
     @property
     def name(self) -> str | None:
-        """The vectors' name, where they have one."""
+        """Name of the vectors, if they have one."""
         return TOKENS if self.kind == "tokens" else None
 
     def graph_config(self) -> JsonObject:
-        """What the graph's settings say about it; `rescoreLimit` 0 scores by the small numbers alone."""
+        """Graph settings of this form; `rescoreLimit` 0 scores by the quantised vectors alone."""
         if self.kind == "tokens":
             return {"multivector": {"enabled": True}, "skipDefaultQuantization": True}
         if self.storage == "float32":
@@ -76,21 +76,21 @@ class WeaviateForm:
         return {"rq": {"enabled": True, "bits": BITS[self.storage], "rescoreLimit": 0}}
 
     def vector_config(self, graph: JsonObject) -> JsonObject:
-        """What the collection's settings say about its vectors."""
+        """Vector settings of the collection."""
         index = {"vectorIndexType": "hnsw", "vectorIndexConfig": graph}
         if self.name is None:
             return {"vectorizer": "none", **index}
         return {"vectorConfig": {self.name: {"vectorizer": {"none": {}}, **index}}}
 
     def values(self, batch: Batch) -> list[Any]:
-        """A batch's vectors as the client takes them; a row without a token has none."""
+        """A batch's vectors in the client's form; None for a row without tokens."""
         if self.kind == "tokens":
             rows = require_tokens("Weaviate", batch)
             return [{TOKENS: matrix.tolist()} if len(matrix) else None for matrix in rows]
         return [None] * len(batch.ids) if batch.vectors is None else batch.vectors.tolist()
 
     def rows_a_request(self, batch: Batch) -> int:
-        """How many rows of a batch go into one request: each vector of a row is linked before the answer comes."""
+        """Rows per request: each vector of a row is linked before the answer comes."""
         if batch.tokens is not None and len(batch.tokens):
             each, dims = max(1, int(np.diff(batch.tokens.starts).max())), batch.tokens.shape[1]
         else:
@@ -109,7 +109,7 @@ class WeaviateParams(LanguageParams):
     url: Address = None
     build: Build = Build()
     write_consistency: Annotated[
-        Literal["ONE", "QUORUM", "ALL"], Field(description="copies of a shard that must confirm a write")
+        Literal["ONE", "QUORUM", "ALL"], Field(description="replicas that must confirm a write")
     ] = "QUORUM"
     k1: Annotated[float, Field(ge=0)] = 1.2
     b: Annotated[float, Field(ge=0, le=1)] = 0.75
@@ -117,20 +117,20 @@ class WeaviateParams(LanguageParams):
         Literal["word", "lowercase", "whitespace", "trigram", "gse", "gse_ch", "kagome_ja", "kagome_kr"]
         | None,
         Field(
-            description="by the engine; usually texts are sent as stemmed words of the language, `word` where that is "
-            "not known. gse and kagome must be on in the server"
+            description="the engine's tokenization; default: texts are sent as stemmed words of the language, "
+            "or `word` if it is unknown. gse and kagome must be enabled in the server"
         ),
     ] = None
 
     @property
     def sends_words(self) -> bool:
-        """Whether texts are sent as the words of a language: the engine has no stemmer, and few stop words."""
+        """Whether texts are sent as words of a language: the engine has no stemmer and few stop words."""
         return self.tokenization is None and self.language is not None
 
     def collection_config(
         self, name: str, metric: Metric, columns: dict[str, PayloadField], form: WeaviateForm
     ) -> dict[str, object]:
-        """A collection with vectors of a form in its graph, and nobody that makes them."""
+        """Settings of a collection whose vectors come from us."""
         build, shape = self.build, {"distance": DISTANCES[metric], "maxConnections": self.build.m}
         payload = [{"name": column, **KINDS[field.kind]} for column, field in columns.items()]
         cut = "whitespace" if self.sends_words else self.tokenization or "word"
@@ -147,19 +147,19 @@ class WeaviateParams(LanguageParams):
 
 
 class WeaviateQuery(GraphQuery):
-    """What shapes a search; the engine keeps `ef` with the collection, so a new value is written there first."""
+    """Search settings; the engine stores `ef` with the collection, so a new value is written there first."""
 
-    alpha: Annotated[float, Field(ge=0, le=1, description="hybrid: the share of the vector")] = 0.5
+    alpha: Annotated[float, Field(ge=0, le=1, description="hybrid: weight of the vector score")] = 0.5
     fusion: Literal["relativeScoreFusion", "rankedFusion"] = "relativeScoreFusion"
     consistency_level: Annotated[
-        Literal["ONE", "QUORUM", "ALL"], Field(description="copies of a shard that must answer a search")
+        Literal["ONE", "QUORUM", "ALL"], Field(description="replicas that must answer a search")
     ] = "ONE"
 
 
-PREFIX = "Bakeoff_"  # a class of this engine begins with a capital
-PART = 500  # vectors a request
-PART_BYTES = 2**25  # of vectors a request: the engine takes 100 MB
-LINES = 2  # requests at once: the engine reads one while it links the other
+PREFIX = "Bakeoff_"  # a class of this engine starts with a capital
+PART = 500  # vectors per request
+PART_BYTES = 2**25  # bytes of vectors per request: the engine accepts 100 MB
+LINES = 2  # parallel requests: the engine reads one while it links the other
 DEADLINE_S = 3600
 NOBODY = UUID(int=2**127)
 """No row has it. To delete it makes the engine write the end of the graph's log, which it else keeps in memory: after
@@ -172,7 +172,7 @@ Found = tuple[list[int], list[float]]
 
 
 class WeaviateRows:
-    """The rows of one collection; each is known by a UUID with its integer in it."""
+    """Rows of one collection; each has a UUID that contains its integer id."""
 
     def __init__(
         self, client: WeaviateClient, collection: str, params: WeaviateParams, form: WeaviateForm
@@ -185,14 +185,14 @@ class WeaviateRows:
         self._at = cache(partial(_queries, self.collection, params.build.replicas))
 
     def create(self, params: WeaviateParams, metric: Metric, columns: dict[str, PayloadField]) -> None:
-        """Make the collection anew."""
+        """Create the collection, replacing an old one."""
         self._client.collections.delete(self.name)
         self._client.collections.create_from_dict(
             params.collection_config(self.name, metric, columns, self._form)
         )
 
     def write_rows(self, batch: Batch, columns: dict[str, PayloadField]) -> None:
-        """Write rows, new ones or in the place of those that have their ids."""
+        """Write rows, replacing those with the same ids."""
         size = self._form.rows_a_request(batch)
         parts = [slice(begin, begin + size) for begin in range(0, len(batch.ids), size)]
         with ThreadPoolExecutor(LINES) as lines:
@@ -224,13 +224,13 @@ class WeaviateRows:
         self._remove([NOBODY])
 
     def _waiting(self) -> int:
-        """Rows not in the graph yet; a shard at work on its index counts as one."""
+        """Rows not yet in the graph; a shard still indexing counts as one."""
         nodes = self._client.cluster.nodes(self.name, output="verbose")
         shards = [shard for node in nodes for shard in node.shards or []]
         return sum(shard.vector_queue_length + (shard.vector_indexing_status != "READY") for shard in shards)
 
     def check(self, dims: int, spread: ShardSettings) -> None:
-        """A collection that is not there, holds vectors of another length or is spread otherwise is a StoreError."""
+        """Raise StoreError if the collection is missing, or has another vector length or spread."""
         kept = self.collection.config.get()
         held = kept.sharding_config.actual_count, kept.replication_config.factor - 1
         expect_spread("Weaviate", held, spread)
@@ -239,10 +239,8 @@ class WeaviateRows:
             expect_dims("Weaviate", self._form.dims(first[0].vector), dims)
 
     def tune(self, ef: int, candidates: int = 0) -> None:
-        """Write `ef`, and how many candidates are scored by the full vectors, where this client wrote others last.
-
-        The client's newer `vector_config` is for vectors with a name, which collections of earlier runs do not have.
-        """
+        """Write `ef` and the number of candidates to rescore, if they differ from the last values. The
+        client's newer `vector_config` is for named vectors, which collections of earlier runs lack."""
         with self._tuning:
             if (ef, candidates) == self._tuned:
                 return
@@ -255,35 +253,35 @@ class WeaviateRows:
             self._tuned = (ef, candidates)
 
     def count(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.collection.aggregate.over_all(total_count=True).total_count or 0
 
     def read_rows(self, ids: np.ndarray) -> dict[int, JsonObject]:
-        """What belongs to rows, by id; ids that are not there are left out."""
+        """Properties of rows, by id; unknown ids are left out."""
         asked = [identity(number) for number in ids.tolist()]
         found = self.collection.query.fetch_objects_by_ids(asked, limit=len(asked)).objects
         return {one.uuid.int: one.properties for one in found}
 
     def near(self, vector: np.ndarray, k: int, among: Any, level: str) -> Found:
-        """The rows nearest to a vector, or to those of tokens, with their distances."""
+        """Rows nearest to a vector, or to token vectors, with their distances."""
         how = {"limit": k, "filters": among, "return_metadata": DISTANCE, "return_properties": False}
         how["target_vector"] = self._form.name
         found = self._at(level).near_vector(vector.tolist(), **how).objects
         return [one.uuid.int for one in found], [one.metadata.distance for one in found]
 
     def with_words(self, text: str, k: int, among: Any, level: str) -> Found:
-        """The rows best for some words, with their scores."""
+        """Rows best matching some words, with their scores."""
         how = {"limit": k, "filters": among, "query_properties": SEARCHED}
         return _search_scores(self._at(level).bm25, self._cut(text), how)
 
     def with_both(self, text: str, vector: np.ndarray, k: int, query: WeaviateQuery) -> Found:
-        """The rows best by words and vector, with their scores."""
+        """Rows best by words and vector, with their scores."""
         how = {"alpha": query.alpha, "fusion_type": FUSIONS[query.fusion], "query_properties": SEARCHED}
         ask = self._at(query.consistency_level).hybrid
         return _search_scores(ask, self._cut(text), {"limit": k, "vector": vector.tolist(), **how})
 
     def _cut(self, text: str) -> str:
-        """A text as the engine takes it."""
+        """Prepare a text for the engine."""
         return text if self._words is None else " ".join(self._words.terms(text))
 
     def delete(self, ids: np.ndarray) -> None:
@@ -297,14 +295,14 @@ class WeaviateRows:
 
 
 def identity(number: int) -> UUID:
-    """A UUID with an integer in it; one below zero has none."""
+    """A UUID that contains an integer; negative ones have none."""
     if number < 0:
         raise StoreError(f"Weaviate knows a row by a UUID, which cannot hold the id {number}.")
     return UUID(int=number)
 
 
 def _queries(collection: Any, replicas: int, level: str) -> Any:
-    """The queries of a collection at a consistency, which a collection of one copy does not take."""
+    """Queries of a collection at a consistency level, which a collection of one copy does not accept."""
     return (collection.with_consistency_level(ConsistencyLevel[level]) if replicas else collection).query
 
 
@@ -314,7 +312,7 @@ def _search_scores(ask: Any, text: str, how: JsonObject) -> Found:
 
 
 def adopted_fields(properties: Iterable[Any]) -> dict[str, PayloadField]:
-    """The properties of a collection that others filled, as far as filters compare them; arrays by their values."""
+    """Properties of an existing collection that filters can compare; arrays by their values."""
     found = {}
     for one in properties:
         kind = FILTERED.get(one.data_type.value.removesuffix("[]"))
@@ -324,7 +322,7 @@ def adopted_fields(properties: Iterable[Any]) -> dict[str, PayloadField]:
 
 
 def filter_of(store: PayloadSchemaMixin, where: Where) -> object:
-    """A filter in which every condition holds, or None where there are none."""
+    """A filter that combines all conditions, or None if there are none."""
     names = store.column_of()
     conditions = [_condition(term, names[term.field]) for term in terms(store.fields, where)]
     return reduce(and_, conditions) if conditions else None

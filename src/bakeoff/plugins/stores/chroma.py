@@ -72,17 +72,18 @@ from bakeoff.types import (
 
 CONNECTING = 5.0
 FAR = ["distances"]
-"""What an answer holds in addition to the ids."""
+"""What an answer holds besides the ids."""
 INTEGER, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 SIGNS = {"in": "$in", ">=": "$gte", "<=": "$lte"}
 
 
 class Build(GraphBuild):
-    """What shapes the graph, and its search: the engine reads ef_search once, when a collection is opened."""
+    """Build and search settings of the graph: the engine reads ef_search once, when a collection is opened."""
 
     ef_search: Annotated[int, Field(ge=1, description="candidates kept")] = 64
     sync_threshold: Annotated[
-        int, Field(ge=2, description="writes after which the graph is saved; the log has them before")
+        int,
+        Field(ge=2, description="number of writes after which the graph is saved; the log has them earlier"),
     ] = 1000
 
 
@@ -94,7 +95,7 @@ class ChromaParams(Settings):
 
 
 class ChromaConnection:
-    """One client; opening a Chroma folder writes into it, so one that is to stay as it is can be copied first."""
+    """One client; opening a Chroma folder writes into it, so one that must not change is copied first."""
 
     def __init__(self, url: str | None, home: Path) -> None:
         self._url, self._home = url, home
@@ -102,7 +103,7 @@ class ChromaConnection:
         self._client: ClientAPI | None = None
 
     def begin(self, *, copy: bool = False) -> ClientAPI:
-        """Connect, to a copy of the folder if so asked."""
+        """Connect, to a copy of the folder if requested."""
         self.close()
         quiet = ClientSettings(anonymized_telemetry=False)
         if self._url:
@@ -117,21 +118,21 @@ class ChromaConnection:
         return f"Chroma {self._there().get_version()}" + (" (server)" if self._url else "")
 
     def most(self) -> int:
-        """How many rows one call may hold."""
+        """Most rows per call."""
         assert self._client is not None
         return int(self._client.get_max_batch_size())
 
     def collections(self) -> list[str]:
-        """What runs made on a server; a folder belongs to one run, so nothing stays there."""
+        """Collections that runs made on a server; a folder belongs to one run and holds none."""
         return own_collections(known.name for known in self._there().list_collections()) if self._url else []
 
     def drop(self, name: str) -> None:
-        """Remove a collection, if it is there."""
+        """Delete a collection if it exists."""
         with contextlib.suppress(NotFoundError):
             self._there().delete_collection(name)
 
     def close(self) -> None:
-        """Give back the connection and the copy."""
+        """Release the connection and delete the copy."""
         if self._client is not None:
             self._client.close()
         if self._copy is not None:
@@ -147,7 +148,7 @@ class ChromaConnection:
 
 
 def _connect(url: str, settings: ClientSettings) -> ClientAPI:
-    """A client of a server; it has no limit of time of its own, so the server is asked first whether it answers."""
+    """A client of a server; it has no time limit, so the server is checked first."""
     seconds, token = request_timeout(), secret_for("CHROMA_TOKEN", Destination(url, SettingSource.EXPERIMENT))
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     limit = httpx.Timeout(seconds, connect=min(CONNECTING, seconds))
@@ -160,7 +161,7 @@ def _connect(url: str, settings: ClientSettings) -> ClientAPI:
 
 
 def filter_of(store: PayloadSchemaMixin, where: Where) -> JsonObject | None:
-    """A filter in Chroma's words."""
+    """A filter in Chroma's language."""
     parts = [
         {term.field: {SIGNS[term.sign]: list(term.values) if term.sign == "in" else term.values[0]}}
         for term in terms(store.fields, where)
@@ -169,7 +170,7 @@ def filter_of(store: PayloadSchemaMixin, where: Where) -> JsonObject | None:
 
 
 def answers(found: Mapping[str, Json], metric: Metric) -> list[Hits]:
-    """The rows found for each vector, counted in Python: for a few rows that is quicker than in arrays."""
+    """The rows found for each vector, in plain Python: for a few rows, faster than arrays."""
     top = 0.0 if metric is Metric.L2 else 1.0
     pairs = zip(found["ids"], found["distances"], strict=True)
     return [_hits(ids, [top - one for one in far]) for ids, far in pairs]
@@ -185,7 +186,8 @@ SPACES = {Metric.COSINE: "cosine", Metric.DOT: "ip", Metric.L2: "l2"}
 
 @translate_server_errors("Chroma", ChromaError, HTTPError, ValueError, OSError)
 class ChromaStore(PayloadSchemaMixin):
-    """Chroma embedded in a folder, or by URL; embedded, an index opened again is a copy, and the one built stays."""
+    """Chroma embedded in a folder, or by URL; a reopened embedded index is a copy, and the original stays
+    unchanged."""
 
     version: ClassVar[str] = "2"
     Params = ChromaParams
@@ -230,7 +232,7 @@ class ChromaStore(PayloadSchemaMixin):
         self._write(self._collection.update, batch)
 
     def ready(self) -> None:
-        """The engine puts what is still in its log into the graph before it answers, so one search makes it whole."""
+        """Search once: the engine then moves its log into the graph before it answers."""
         expect_rows("Chroma", self._collection.count(), self._rows)
         self.search(np.ones(self._dims, np.float32), 1, NoQuery())
 
@@ -244,7 +246,7 @@ class ChromaStore(PayloadSchemaMixin):
         return self._rows
 
     def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
-        """Open a collection that others filled; Chroma keeps one vector per row, under no name."""
+        """Open an existing collection; Chroma keeps one unnamed vector per row."""
         client, self._existing = self._connection.begin(), collection
         known = [one.name for one in client.list_collections()]
         if collection.name not in known:
@@ -276,7 +278,7 @@ class ChromaStore(PayloadSchemaMixin):
         )
 
     def _names(self, ids: list[str], metadatas: list[JsonObject | None]) -> list[str]:
-        """The ids of rows, or what the payload field of ids holds."""
+        """Ids of rows, or values of the id payload field."""
         field = self._existing.id_field
         return [payload_id("Chroma", one, field) for one in metadatas] if field else ids
 

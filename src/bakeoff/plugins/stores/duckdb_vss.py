@@ -1,4 +1,4 @@
-"""DuckDB with its vss extension, embedded: an HNSW index over a table's column, searched by SQL."""
+"""DuckDB with its vss extension, embedded: an HNSW index over a table column, searched by SQL."""
 
 from __future__ import annotations
 
@@ -43,10 +43,8 @@ METRICS = {
 
 
 def written(vector: np.ndarray) -> str:
-    """A vector as a value of a statement; as a text, for of a list the client looks at each number apart.
-
-    Where pandas is not installed it tries to import it for each: 8 ms of CPU for 64 numbers were seen, against 0.4 ms.
-    """
+    """A vector as a statement's value, written as text because the client inspects each number of a list.
+    Without pandas it even tries to import it for each: 8 ms of CPU for 64 numbers, against 0.4 ms as text."""
     return str(vector.tolist())
 
 
@@ -63,13 +61,13 @@ class DuckdbTable:
         return self.connection.execute(statement, values)
 
     def make(self, columns: dict[str, PayloadField]) -> None:
-        """Make it anew."""
+        """Create the table, replacing an old one."""
         more = "".join(f', "{column}" {TYPES[field.kind]}' for column, field in columns.items())
         self.run("SET hnsw_enable_experimental_persistence = true")
         self.run(f'CREATE OR REPLACE TABLE "{self._name}" (id BIGINT, vector FLOAT[{self._dims}]{more})')
 
     def add(self, rows: pa.Table) -> None:
-        """Put rows in."""
+        """Insert rows."""
         self.connection.register("batch", rows)
         self.run(f'INSERT INTO "{self._name}" SELECT * FROM batch')  # noqa: S608
         self.connection.unregister("batch")
@@ -81,7 +79,7 @@ class DuckdbTable:
         self.run("CHECKPOINT")
 
     def indexed_rows(self) -> int:
-        """How many rows the index holds; a StoreError where it would not be used."""
+        """Number of rows in the index; raises StoreError if it would not be used."""
         asked = "SELECT count FROM pragma_hnsw_index_info() WHERE table_name = ?"
         found = self.run(asked, [self._name]).fetchone()
         if found is None:
@@ -92,13 +90,13 @@ class DuckdbTable:
         return int(found[0])
 
     def nearest(self, k: int, where: str = "") -> str:
-        """A search for the k nearest; with a filter, in an order the index does not know, so that it is not used."""
+        """SQL for the k nearest; with a filter, in an order the index does not know, so that it is not used."""
         far = f"{METRICS[self._metric][1]}(vector, ?::FLOAT[{self._dims}])"
         rest = f"WHERE {where} ORDER BY far + 0" if where else "ORDER BY far"
         return f'SELECT id, {far} AS far FROM "{self._name}" {rest} LIMIT {int(k)}'  # noqa: S608
 
     def payloads(self) -> str:
-        """A look-up of the payloads of some ids."""
+        """SQL for the payloads of some ids."""
         return f'SELECT * EXCLUDE (vector) FROM "{self._name}" WHERE id IN (SELECT unnest(?))'  # noqa: S608
 
     def scores(self, distances: np.ndarray) -> np.ndarray:
@@ -111,11 +109,9 @@ ENGINE = translate_errors("DuckDB vss", duckdb.Error)
 
 
 class DuckdbVssStore(TunedByEf, PayloadSchemaMixin):
-    """A DuckDB file with one table for each collection; the extension comes from its package, not the network.
-
-    Searches take turns: two at once in one process break the extension's memory (seen with 1.5.5). A search with a
-    filter compares every row that satisfies it, since the index would filter the few rows it has found.
-    """
+    """A DuckDB file with one table per collection; the extension comes from its package, not the network.
+    Searches take turns: two at once in one process corrupt the extension's memory (seen with 1.5.5). A
+    filtered search compares every matching row, since the index would only filter the few rows it found."""
 
     version: ClassVar[str] = "2"
     Params = GraphParams
@@ -157,7 +153,7 @@ class DuckdbVssStore(TunedByEf, PayloadSchemaMixin):
 
     @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        """A column of another dimension does not take the zeros that the index is tried with."""
+        """Open a table; a column of another dimension rejects the zeros that test the index."""
         self._rows = self._connect(collection, dims, metric, read_only=True).indexed_rows()
         return self._rows
 

@@ -33,12 +33,12 @@ from bakeoff.types import Hits, JsonObject, Metric, Storage, Where
 for notice in (ElasticsearchWarning, GeneralAvailabilityWarning):  # a line per request otherwise
     warnings.simplefilter("ignore", notice)
 logging.getLogger("elastic_transport").setLevel(logging.ERROR)
-# of what others filled, dot_product is the cosine too: the engine takes only vectors of length 1 for it
+# in existing collections, dot_product is also cosine: the engine accepts only vectors of length 1 for it
 SIMILARITIES = {Metric.COSINE: "cosine", Metric.DOT: "max_inner_product", Metric.L2: "l2_norm"}
 
 
 class Build(LuceneBuild):
-    """What shapes the graph, and what it keeps of a vector."""
+    """Build settings of the graph, and its vector format."""
 
     index: Annotated[
         Literal["hnsw", "int8_hnsw", "int4_hnsw", "bbq_hnsw"],
@@ -60,7 +60,7 @@ MOST_OVERSAMPLED = 10.0
 
 
 class ElasticsearchStore(SmallVectors, LuceneStore):
-    """One index of an Elasticsearch server, version 8 or later; its own rescoring is off unless it is asked for."""
+    """One index of an Elasticsearch server, version 8 or later; its own rescoring is off unless requested."""
 
     version: ClassVar[str] = "1"
     engine = "Elasticsearch"
@@ -126,7 +126,7 @@ class ElasticsearchStore(SmallVectors, LuceneStore):
         return {"knn": {**asked, "num_candidates": max(query.ef, k), "filter": clauses, **small}}
 
     def _weigh_term(self, term: str, weight: float) -> JsonObject:
-        """A term query, which the query `sparse_vector` is made of; that one itself needs a licensed plug-in."""
+        """A term query, which `sparse_vector` is made of; that query itself needs a licensed plug-in."""
         return {"term": {SPARSE: {"value": term, "boost": weight}}}
 
     def _both(self, near: JsonObject, match: JsonObject, weight: float) -> JsonObject:
@@ -142,7 +142,7 @@ class BoundedNode(Urllib3HttpNode):
 
 
 def _connect(url: str, key: str | None) -> LuceneClient:
-    """A client of one node that sends nothing twice."""
+    """A client of one node that never retries."""
     at = endpoint_of(ElasticsearchStore.engine, url)
     node = {"scheme": at.scheme, "host": at.host, "port": at.port, "path_prefix": at.path}
     client = Elasticsearch(

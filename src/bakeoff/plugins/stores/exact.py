@@ -1,4 +1,4 @@
-"""Exact search: every vector is compared; the reference the others are measured against."""
+"""Exact search: compares every vector; the reference for the other stores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bakeoff.types import Batch, Hits, Metric, TokenRows, VectorKind, Where
 
 BLOCK = 65_536
 MATRICES = 256
-"""Rows of token vectors that are compared in one product."""
+"""Token-vector rows compared in one product."""
 Matrices = tuple[np.ndarray, TokenRows]
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -35,10 +35,8 @@ class ExactParams(Settings):
 
 
 class ExactStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
-    """Keeps the vectors as they are given, memory-mapped ones included; payloads are a separate table.
-
-    Small ones are compared with the query as it is, signs with its signs; int8 has one scale a vector.
-    """
+    """Keeps the vectors as given, memory-mapped ones included; payloads are a separate table. Quantised
+    vectors are compared with the query as it is, signs with its signs; int8 has one scale per vector."""
 
     version: ClassVar[str] = "1"
     package = "numpy"
@@ -61,7 +59,7 @@ class ExactStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
         self._sidecar = SidecarPayloads()
 
     def hold(self, kind: VectorKind) -> None:
-        """Vectors of rows or of tokens: each batch says which."""
+        """Accept any kind: each batch declares its own."""
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self.close()
@@ -124,7 +122,7 @@ class ExactStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
         return _nearest(ids, np.concatenate([hits.scores for hits in found]), k)
 
     def _keep(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The rows in their storage, and the squared length that each has there; of int8 without cosine, its scale."""
+        """The rows in their storage, and their squared lengths there; for int8 without cosine, their scales."""
         if self._storage == "binary":
             return sign_bits(rows), np.ones(len(rows))
         kept = rows
@@ -133,7 +131,7 @@ class ExactStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
         elif self._storage == "int8":
             scale = np.abs(rows).max(axis=1, initial=0.0, keepdims=True) / 127
             kept = np.rint(rows / np.where(scale > 0, scale, 1)).astype(np.int8)
-            if self._metric is not Metric.COSINE:  # the vectors are of length 1 there, the codes are not
+            if self._metric is not Metric.COSINE:  # the vectors have length 1, the codes don't
                 return kept, scale[:, 0].astype(np.float32)
         return kept, np.einsum("ij,ij->i", kept, kept, dtype=np.float32)
 
@@ -146,7 +144,7 @@ class ExactStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
         if self._storage == "int8" and self._metric is not Metric.COSINE:
             rows = rows * norms[:, None]
             norms = np.einsum("ij,ij->i", rows, rows)
-        dot = np.einsum("ij,j->i", rows, vector).astype(np.float64)  # one thread, one order of adding
+        dot = np.einsum("ij,j->i", rows, vector).astype(np.float64)  # one thread, one order of addition
         if self._metric is Metric.DOT:
             return dot
         if self._metric is Metric.L2:
@@ -156,7 +154,7 @@ class ExactStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
 
 
 def _interact(tokens: np.ndarray, held: Matrices) -> Hits:
-    """MaxSim of a query with each row; minus infinity for a row without a token."""
+    """MaxSim of a query with each row; −∞ for a row without tokens."""
     ids, rows = held
     scores = np.full(len(rows), -np.inf)
     filled = np.flatnonzero(np.diff(rows.starts))
@@ -175,7 +173,7 @@ def _filter_block(block: Block, mask: np.ndarray) -> Block:
 
 
 def _nearest(ids: np.ndarray, scores: np.ndarray, k: int) -> Hits:
-    """The k best, best first; equal scores in the order of their ids."""
+    """The k best, best first; ties are broken by id."""
     if len(ids) > k:
         edge = np.partition(scores, len(scores) - k)[len(scores) - k]
         keep = np.flatnonzero(scores >= edge)

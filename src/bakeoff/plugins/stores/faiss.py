@@ -41,10 +41,10 @@ TINY = 1e-12
 
 
 class Build(GraphBuild):
-    """What shapes the index; m and ef_construction are of HNSW."""
+    """Build settings of the index; m and ef_construction are for HNSW."""
 
     index: Literal["flat", "hnsw", "ivf", "pq"] = "hnsw"
-    threads: Annotated[int, Field(ge=1, description="1: the same graph each time")] = 1
+    threads: Annotated[int, Field(ge=1, description="1: reproducible graph")] = 1
     lists: Annotated[int | None, Field(ge=1, description="IVF, PQ: cells; None is 4·sqrt(n)")] = None
     sub_vectors: Annotated[
         int | None,
@@ -59,24 +59,24 @@ class FaissParams(Settings):
 
 
 class FaissQuery(Settings):
-    """What shapes a search."""
+    """Search settings."""
 
     ef: Annotated[int, Field(ge=1, description="HNSW: candidates kept")] = 64
-    probes: Annotated[int, Field(ge=1, description="IVF, PQ: cells looked at")] = 8
+    probes: Annotated[int, Field(ge=1, description="IVF, PQ: cells searched")] = 8
 
 
 def knob(build: Build) -> SearchKnob | None:
-    """What tunes a search of such an index: candidates of a graph, cells looked at, nothing where all is compared."""
+    """The setting that trades recall for speed: candidates of a graph, cells searched, or none for exact search."""
     cells = replace(PROBES, high=build.lists or PROBES.high)
     return {"hnsw": EF, "ivf": cells, "pq": cells}.get(build.index)
 
 
 def prepare_rows(rows: np.ndarray, metric: Metric) -> np.ndarray:
-    """Rows as FAISS takes them; cosine is the inner product of unit vectors."""
+    """Rows in FAISS's form; cosine is the inner product of unit vectors."""
     rows = np.ascontiguousarray(rows, np.float32)
     if metric is not Metric.COSINE:
         return rows
-    if len(rows) == 1:  # a query: the general way takes as long as a short search
+    if len(rows) == 1:  # a single query: the general path takes as long as a short search
         return rows / max(math.sqrt(float(rows[0] @ rows[0])), TINY)
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), TINY)
 
@@ -84,7 +84,7 @@ def prepare_rows(rows: np.ndarray, metric: Metric) -> np.ndarray:
 def arguments(
     kind: str, query: FaissQuery, k: int, rows: int, allowed: np.ndarray | None = None
 ) -> faiss.SearchParameters | None:
-    """What a search of k among some or all rows takes; among fewer rows it looks at more candidates."""
+    """Parameters for a search of k among some or all rows; with a filter, more candidates are examined."""
     if allowed is None:
         return _search_parameters(kind, max(query.ef, k), query.probes)
     wider, only = rows / len(allowed), faiss.IDSelectorBatch(allowed)
@@ -94,7 +94,7 @@ def arguments(
 
 @lru_cache(256)
 def _search_parameters(kind: str, ef: int, probes: int) -> faiss.SearchParameters | None:
-    """Made once for each setting: making them takes as long as a short search."""
+    """Cached per setting: creating them takes as long as a short search."""
     return _make_parameters(kind, ef, probes)
 
 
@@ -107,7 +107,7 @@ def _make_parameters(kind: str, ef: int, probes: int, **only: object) -> faiss.S
 
 
 def answer(ids: np.ndarray, scores: np.ndarray, metric: Metric) -> Hits:
-    """Hits from one row of FAISS's answer, which it fills up with -1."""
+    """Hits from one row of FAISS's answer, which is padded with -1."""
     if len(ids) and ids[-1] < 0:
         found = ids >= 0
         ids, scores = ids[found], scores[found]
@@ -129,7 +129,7 @@ def _hnsw(build: Build, rows: np.ndarray, metric: Metric) -> faiss.Index:
 
 
 def _cells(build: Build, count: int) -> int:
-    """The number of cells: as asked for, but with at least 39 rows to train each."""
+    """Number of cells: as requested, but with at least 39 training rows each."""
     return max(1, min(build.lists or int(4 * count**0.5), count // 39 or 1))
 
 
@@ -139,7 +139,7 @@ def _ivf(build: Build, rows: np.ndarray, metric: Metric) -> faiss.Index:
 
 
 def _pq(build: Build, rows: np.ndarray, metric: Metric) -> faiss.Index:
-    """Codes of 8 bits, of fewer where there are fewer rows than codes."""
+    """Codes of 8 bits, fewer if there are fewer rows than codes."""
     dims, space, lists = rows.shape[1], _space(metric), _cells(build, len(rows))
     parts = build.sub_vectors or max(part for part in range(1, max(dims // 4, 1) + 1) if dims % part == 0)
     bits = max(1, min(BITS, int(math.log2(len(rows)))))
@@ -150,7 +150,7 @@ def _pq(build: Build, rows: np.ndarray, metric: Metric) -> faiss.Index:
 
 def _train(index: Any, rows: np.ndarray) -> faiss.Index:
     index.cp.seed = SEED
-    index.cp.min_points_per_centroid = 1  # else it warns on the terminal about small collections
+    index.cp.min_points_per_centroid = 1  # otherwise it prints warnings about small collections
     index.train(rows)
     return index
 
@@ -159,7 +159,7 @@ SCALARS = {"float16": faiss.ScalarQuantizer.QT_fp16, "int8": faiss.ScalarQuantiz
 
 
 def _scalar(build: Build, rows: np.ndarray, metric: Metric, storage: Storage) -> faiss.Index:
-    """An index over float16 numbers, or over 8 bits within each dimension's range."""
+    """An index over float16 numbers, or 8 bits within each dimension's range."""
     dims, space, numbers = rows.shape[1], _space(metric), SCALARS[storage]
     if build.index == "ivf":
         lists = _cells(build, len(rows))
@@ -198,10 +198,8 @@ ENGINE = translate_errors("FAISS", RuntimeError)
 
 
 class FaissStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
-    """One FAISS index, kept as a file; payloads are a separate table.
-
-    A filtered search is widened by the share of rows the filter leaves: a tenth of the rows, ten times the candidates.
-    """
+    """One FAISS index, saved as a file; payloads are a separate table. A filtered search is widened by the
+    share of rows the filter leaves: a tenth of the rows, ten times the candidates."""
 
     version: ClassVar[str] = "4"
     package = "faiss-cpu"
@@ -217,7 +215,7 @@ class FaissStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
 
     @classmethod
     def search_knob(cls, params: FaissParams) -> SearchKnob | None:
-        """The candidates of a graph, or the cells looked at."""
+        """The setting that trades recall for speed: candidates of a graph, or cells searched."""
         return knob(params.build)
 
     def __init__(self, params: FaissParams, home: Path) -> None:
@@ -232,8 +230,8 @@ class FaissStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
         self.close()
         if self._storage != "float32" and self._build.index == "pq":
             raise StoreError(
-                f"FAISS: an index of the kind pq has codes of its own, not {self._storage} vectors. Choose hnsw, flat "
-                "or ivf, or leave storage out."
+                f"FAISS: a pq index has its own codes, not {self._storage} vectors. Choose hnsw, flat or "
+                "ivf, or remove storage."
             )
         self._dims, self._metric = dims, metric
         self._name(collection)
@@ -305,7 +303,7 @@ class FaissStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
             return [make_hits([], [])] * len(rows)
         k = min(k, self._index.ntotal)
         how = arguments(self._build.index, query, k, self._index.ntotal, allowed)
-        faiss.omp_set_num_threads(1)  # OpenMP keeps it per thread; more would only wait for each other
+        faiss.omp_set_num_threads(1)  # OpenMP sets it per thread; more threads would only wait for each other
         if self._storage == "binary":
             if self._build.index == "ivf":
                 self._set_probes(query, allowed)
@@ -317,7 +315,7 @@ class FaissStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
         return [answer(mine, far, self._metric) for mine, far in zip(ids, scores, strict=True)]
 
     def _set_probes(self, query: FaissQuery, allowed: np.ndarray | None) -> None:
-        """Cells of bits are searched with settings of the index, and never within a filter."""
+        """Set probes on the index: cells of bits can't be searched with parameters or a filter."""
         if allowed is not None:
             raise StoreError(
                 "FAISS cannot search cells of binary vectors within a filter. Choose hnsw or flat."

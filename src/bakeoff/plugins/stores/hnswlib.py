@@ -30,11 +30,9 @@ SEED = 7
 
 
 class Build(GraphBuild):
-    """What shapes the graph."""
+    """Build settings of the graph."""
 
-    threads: Annotated[
-        int | None, Field(ge=1, description="None: every core; 1: the same graph each time")
-    ] = None
+    threads: Annotated[int | None, Field(ge=1, description="None: every core; 1: reproducible graph")] = None
 
 
 class HnswlibParams(Settings):
@@ -68,7 +66,7 @@ class HnswlibStore(PackagedEngine, SidecarPayloadsMixin, GraphFile[Build]):
 
     @translate_errors("", *GRAPH_ERRORS)
     def replace(self, batch: Batch) -> None:
-        """A row added again takes the place of the one with its id."""
+        """Add rows again: a row with an existing id replaces it."""
         self._index.add_items(batch.vectors, batch.ids, num_threads=1)
         self._sidecar.remove(batch.ids)
         self._sidecar.add(batch)

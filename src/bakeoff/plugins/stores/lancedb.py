@@ -12,7 +12,9 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-os.environ.setdefault("LANCEDB_LOG", "error")  # else new tables are announced on the terminal; read at import
+os.environ.setdefault(
+    "LANCEDB_LOG", "error"
+)  # otherwise new tables are announced on the terminal; read at import
 
 import lancedb
 from lancedb.index import HnswFlat, HnswSq, IvfFlat, IvfPq, IvfRq
@@ -47,20 +49,19 @@ from bakeoff.types import Batch, Hits, Metric, Storage, Where
 
 
 class Build(GraphBuild):
-    """What shapes the index."""
+    """Build settings of the index."""
 
     index: Literal["none", "ivf_flat", "ivf_pq", "ivf_rq", "ivf_hnsw_flat", "ivf_hnsw_sq"] = "ivf_hnsw_flat"
     partitions: Annotated[int | None, Field(ge=1, description="IVF: cells; None is the engine's choice")] = (
         None
     )
     sub_vectors: Annotated[int | None, Field(ge=1, description="PQ: codes a vector; None is dims/16")] = None
-    flat_below: Annotated[
-        int, Field(ge=0, description="smaller collections are searched without an index")
-    ] = 256
+    flat_below: Annotated[int, Field(ge=0, description="smallest collection that gets an index")] = 256
 
 
 class LancedbParams(Settings):
-    """How a LanceDB index is built; 256 rows are the fewest PQ can be trained on, and below it all is compared."""
+    """Build parameters of a LanceDB index; PQ needs 256 training rows, and smaller collections are searched
+    exactly."""
 
     build: Build = Build()
     read_consistency: Annotated[
@@ -73,23 +74,23 @@ class LancedbParams(Settings):
 
 
 class LancedbQuery(GraphQuery):
-    """What shapes a search."""
+    """Search settings."""
 
-    probes: Annotated[int, Field(ge=1, description="IVF: cells looked at")] = 20
+    probes: Annotated[int, Field(ge=1, description="IVF: cells searched")] = 20
     refine: Annotated[
         int | None, Field(ge=1, description="quantised: k·refine rows are compared in full")
     ] = None
 
 
 def knob(build: Build) -> SearchKnob | None:
-    """What tunes a search of such an index; a graph within cells is tuned by its candidates."""
+    """The setting that trades recall for speed; a graph within cells is tuned by its candidates."""
     if build.index == "none":
         return None
     return EF if "hnsw" in build.index else replace(PROBES, high=build.partitions or PROBES.high)
 
 
 def index_of(build: Build, metric: Metric) -> Any:
-    """What LanceDB is asked to build."""
+    """The index LanceDB is asked to build."""
     shared = {"distance_type": metric.value, "num_partitions": build.partitions}
     graph = {"m": build.m, "ef_construction": build.ef_construction}
     if build.index == "ivf_flat":
@@ -102,20 +103,20 @@ def index_of(build: Build, metric: Metric) -> Any:
 
 
 def build_search(table: Any, vectors: np.ndarray, k: int, metric: Metric, query: LancedbQuery) -> Any:
-    """A search of a table for the k nearest of one vector, or of each of some."""
+    """A search of a table for the k nearest rows to one or several vectors."""
     search = table.search(vectors, vector_column_name="vector").distance_type(metric.value)
     search = search.limit(k).nprobes(query.probes).ef(max(query.ef, k)).select(["id", "_distance"])
     return search.refine_factor(query.refine) if query.refine else search
 
 
 def answer(found: pa.Table, metric: Metric, quantised: bool) -> Hits:
-    """Hits from a table; quantised indexes answer cosine with the distance of unit vectors, 2·(1 − cosine)."""
+    """Hits from a table; quantised indexes return cosine as the distance of unit vectors, 2·(1 − cosine)."""
     unit = 0.5 if quantised and metric is Metric.COSINE else 1.0
     return make_hits(found["id"], score_from_distance(found["_distance"].to_numpy() * unit, metric))
 
 
 def expect_indexed(table: Any, rows: int, kind: str) -> None:
-    """The index covers every row."""
+    """Raise unless the index covers every row."""
     state = table.index_stats("vector_idx")
     covered = state.num_indexed_rows if state else 0
     if covered != rows:
@@ -130,7 +131,7 @@ QUANTISED: dict[Storage, str] = {"int8": "ivf_hnsw_sq", "binary": "ivf_rq"}
 
 
 class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
-    """One LanceDB table for each collection, in a folder; a filter is applied before the search."""
+    """One LanceDB table per collection, in a folder; filters are applied before the search."""
 
     version: ClassVar[str] = "2"
     package = "lancedb"
@@ -142,12 +143,12 @@ class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
 
     @classmethod
     def guarantees(cls, params: LancedbParams, query: LancedbQuery) -> tuple[Guarantee, ...]:  # noqa: ARG003
-        """Whether a search looks for rows that another process wrote."""
+        """Whether a search checks for rows that another process wrote."""
         return (guarantee("consistency", "read_consistency", params),)
 
     @classmethod
     def search_knob(cls, params: LancedbParams) -> SearchKnob | None:
-        """The candidates of a graph, or the cells looked at."""
+        """The setting that trades recall for speed: candidates of a graph, or cells searched."""
         return knob(params.build)
 
     def __init__(self, params: LancedbParams, home: Path) -> None:
@@ -209,7 +210,7 @@ class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
 
     @ENGINE
     def search_tokens(self, tokens: np.ndarray, k: int, query: LancedbQuery, where: Where = ()) -> Hits:
-        """By MaxSim over every row; the engine's distance is the sum of 1 − cosine over the query's tokens."""
+        """MaxSim over every row; the engine's distance is the sum of 1 − cosine over the query's tokens."""
         table = require_open("LanceDB", self._table)
         search = table.search(tokens, vector_column_name="vector").distance_type("cosine")
         search = search.limit(k).select(["id", "_distance"])
@@ -238,7 +239,7 @@ class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
     @ENGINE
     def replace(self, batch: Batch) -> None:
         self._table.merge_insert("id").when_matched_update_all().execute(arrow_rows.table(self, batch))
-        self._table.optimize()  # the new vectors go into the index too
+        self._table.optimize()  # add the new vectors to the index too
 
     def close(self) -> None:
         self._table = None

@@ -78,10 +78,8 @@ from bakeoff.types import (
 
 @translate_server_errors("Milvus", MilvusException)
 class MilvusStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
-    """One Milvus collection, built in the order insert, flush, index, load; a server's texts end at 65,535 bytes.
-
-    Small vectors are all it keeps.
-    """
+    """One Milvus collection, built in the order insert, flush, index, load; a server's texts are limited to
+    65,535 bytes. Only quantised vectors are kept."""
 
     version: ClassVar[str] = "2"
     Params = MilvusParams
@@ -96,14 +94,14 @@ class MilvusStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
 
     @classmethod
     def guarantees(cls, params: MilvusParams, query: MilvusQuery) -> tuple[Guarantee, ...]:
-        """How fresh a server's answer is; embedded, every write is seen at once."""
+        """How fresh a server's answer is; embedded, every write is visible at once."""
         if params.uri is None:
             return ()
         return (guarantee("consistency", "query.consistency_level", query),)
 
     @classmethod
     def search_knob(cls, params: MilvusParams) -> SearchKnob | None:
-        """The candidates of a graph, or the cells looked at."""
+        """The setting that trades recall for speed: candidates of a graph, or cells searched."""
         return params.knob()
 
     @translate_errors("Milvus", MilvusException)
@@ -175,7 +173,7 @@ class MilvusStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
         return self._rows
 
     def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
-        """Open a collection that others filled; one that was not in memory is taken out again at the end."""
+        """Open an existing collection; if it was not in memory, it is released again at the end."""
         known = self._client.list_collections()
         if collection.name not in known:
             raise no_such_collection("Milvus", collection.name, known)
@@ -198,7 +196,7 @@ class MilvusStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
         return CollectionFacts(self._settled_rows(), int(fields[vector]["params"]["dim"]), held)
 
     def _bring_in(self) -> None:
-        """Into memory, where searches need it; `close` takes it out again."""
+        """Load it into memory, which searches need; `close` releases it."""
         if self._client.get_load_state(self._name)["state"] != LoadState.Loaded:
             self._client.load_collection(self._name)
             self._brought_in = not self._embedded
@@ -232,7 +230,7 @@ class MilvusStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
         return named_vectors(ids, (row[vector] for row in found), rows if found else None)
 
     def _consistency(self, query: MilvusQuery) -> JsonObject:
-        """How fresh the answer of a server must be."""
+        """Consistency level of a server's answer."""
         return {} if self._embedded else {"consistency_level": query.consistency_level}
 
     def search(self, vector: np.ndarray, k: int, query: MilvusQuery) -> Hits:
@@ -266,7 +264,7 @@ class MilvusStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
         self._client.close()
         if self._embedded:
             lite.release_server(str(self._file))
-        self._embedded = False  # released once; a file opened again by another instance is not ours
+        self._embedded = False  # release it once; a file reopened by another instance is not ours
 
     def _nearest(self, vectors: list[Any], k: int, query: MilvusQuery, where: str = "") -> list[Hits]:
         how = {"params": self._vectors.search_params(query, k)}
@@ -277,12 +275,12 @@ class MilvusStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
         ]
 
     def _settled_rows(self) -> int:
-        """The rows of the collection, counted when every write so far can be found by any search."""
+        """Number of rows, counted once every write is visible to all searches."""
         counted = self._client.query(self._name, output_fields=["count(*)"], consistency_level=SETTLED)
         return int(counted[0]["count(*)"])
 
     def _load(self, *, counting: bool = False) -> None:
-        """Into memory, as often as was asked for, with every row in the finished index."""
+        """Load the requested replicas, with every row in the finished index."""
         self._client.load_collection(self._name, replica_number=self._params.build.replicas + 1)
         held = self._settled_rows()
         self._rows = held if counting else self._rows

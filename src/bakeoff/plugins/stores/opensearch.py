@@ -25,12 +25,12 @@ from bakeoff.plugins.stores._lucene_index import SPARSE, LuceneBuild, LuceneClie
 from bakeoff.storage.consent import Destination, secret_for
 from bakeoff.types import JsonObject, Metric, Storage
 
-logging.getLogger("opensearch").setLevel(logging.ERROR)  # a refusal is reported as an error already
+logging.getLogger("opensearch").setLevel(logging.ERROR)  # refusals are reported as errors already
 SPACES = {Metric.COSINE: "cosinesimil", Metric.DOT: "innerproduct", Metric.L2: "l2"}
 
 
 class Build(LuceneBuild):
-    """What shapes the graph, and who builds it."""
+    """Build settings of the graph, and its engine."""
 
     engine: Annotated[
         Literal["lucene", "faiss"],
@@ -67,7 +67,7 @@ class OpensearchStore(SmallVectors, LuceneStore):
     def set_storage(self, storage: Storage) -> None:
         super().set_storage(storage)
         if storage == "int8" and self._maker != "lucene":
-            raise StoreError("OpenSearch keeps int8 vectors with build.engine lucene only. Leave engine out.")
+            raise StoreError("OpenSearch supports int8 vectors with build.engine lucene only. Remove engine.")
 
     def reply_of(self, exc: Exception) -> Reply | None:
         if not isinstance(exc, TransportError) or not isinstance(exc.status_code, int):
@@ -109,14 +109,14 @@ class OpensearchStore(SmallVectors, LuceneStore):
 
 
 class OrjsonSerializer(JSONSerializer):
-    """JSON as the other engine's client writes it: the client's own is slow on vectors."""
+    """JSON as the Elasticsearch client writes it: the client's own serializer is slow on vectors."""
 
     def dumps(self, data: object) -> str | bytes:
         return data if isinstance(data, str | bytes) else encode_json(data).decode()
 
 
 class BoundedConnection(Urllib3HttpConnection):
-    """The client's connection with our limits; what is closed stays closed."""
+    """The client's connection with our limits; once closed, it stays closed."""
 
     def _create_urllib3_pool(self) -> None:
         self.pool = BoundedPool(self.host, request_timeout())
@@ -126,7 +126,7 @@ class BoundedConnection(Urllib3HttpConnection):
 
 
 def _connect(server: Destination) -> LuceneClient:
-    """A client of one node that sends nothing twice; the password goes to this server alone."""
+    """A client of one node that never retries; the password is sent to this server only."""
     at = endpoint_of(OpensearchStore.engine, server.url)
     user = secret_for("BAKEOFF_OPENSEARCH_USER", server)
     password = secret_for("BAKEOFF_OPENSEARCH_PASSWORD", server) or ""

@@ -1,4 +1,5 @@
-"""PostgreSQL with pgvector: a table a collection, an HNSW or IVFFlat index, payload in columns, words by tsvector."""
+"""PostgreSQL with pgvector: a table per collection, an HNSW or IVFFlat index, payload in columns, words by
+tsvector."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ from bakeoff.types import (
 )
 
 WITHOUT_WORDS = UNSPACED | {"czech", "persian", "polish", "ukrainian"}
-"""Languages for which the engine comes without stems and stop words."""
+"""Languages for which the engine has no stems and stop words."""
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
 
 
@@ -62,7 +63,7 @@ class PgvectorParams(LanguageParams):
 
 @translate_server_errors("pgvector", psycopg.Error)
 class PgvectorStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
-    """A table of PostgreSQL, searched through the index that was asked for; with a filter the planner chooses."""
+    """A PostgreSQL table, searched through the requested index; with a filter, the planner chooses."""
 
     version: ClassVar[str] = "1"
     Params, Query = PgvectorParams, pg.PgvectorQuery
@@ -73,12 +74,12 @@ class PgvectorStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
 
     @classmethod
     def guarantees(cls, params: PgvectorParams, query: pg.PgvectorQuery) -> tuple[Guarantee, ...]:  # noqa: ARG003
-        """When a write is on disk."""
+        """When a write reaches the disk."""
         return (guarantee("durability", "synchronous_commit", params),)
 
     @classmethod
     def search_knob(cls, params: PgvectorParams) -> SearchKnob | None:
-        """The candidates of a graph, or the cells looked at."""
+        """The setting that trades recall for speed: candidates of a graph, or cells searched."""
         return params.build.knob()
 
     def __init__(self, params: PgvectorParams, home: Path) -> None:
@@ -133,7 +134,7 @@ class PgvectorStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
     def search(self, vector: np.ndarray, k: int, query: pg.PgvectorQuery) -> Hits:
         found = self._tuned_connection(query, k, further=self._further).rows(self._table.nearest(k), vector)
         if len(found) < min(k, self._rows) and not self._further:
-            self._further = True  # rows were deleted, or the cells looked at hold too few
+            self._further = True  # rows were deleted, or the searched cells hold too few
             return self.search(vector, k, query)
         return self._near(found)
 
@@ -146,7 +147,8 @@ class PgvectorStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
         return pg.near(found, self._table.metric)
 
     def search_sparse(self, vector: SparseVector, k: int, query: pg.PgvectorQuery, where: Where = ()) -> Hits:
-        """By HNSW over sparsevec, or every row; a row that shares no term has a product of 0 and is left out."""
+        """Search by HNSW over sparsevec, or every row; a row that shares no term has a product of 0 and is
+        left out."""
         require_terms("pgvector", self._table.dims, vector)
         condition, values = sql(self, where, "%s") if where else ("true", [])
         connection = self._tuned_connection(query, k, further=bool(where), filtered=bool(where))
@@ -159,14 +161,14 @@ class PgvectorStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
         return pg.read_hits(self._sql.rows(self._table.best_by_maxsim(k, condition), list(tokens), *values))
 
     def _near(self, found: list[tuple[Any, ...]]) -> Hits:
-        """Rows of id and distance as an answer."""
+        """Hits from rows of id and distance."""
         if self._storage != "binary":
             return pg.near(found, self._table.metric)
         hits = pg.near(found, Metric.DOT)
         return make_hits(hits.ids, score_from_hamming(-hits.scores, self._table.dims))
 
     def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
-        """Open a table that others filled, on connections that may only read."""
+        """Open an existing table, on connections that may only read."""
         self._read_only = True
         self._existing, self._asked = pg.ExistingTable.find(self._sql, collection, OPERATORS), metric
         self.adopt(self._existing.filter_columns(self._sql))
@@ -186,7 +188,7 @@ class PgvectorStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
         return named_hits((found[row][0] for row in hits.ids.tolist()), hits.scores.tolist())
 
     def read_existing(self, where: Where = (), after: Any = None) -> NamedVectors:
-        """Rows of a cursor, in a transaction that is open while they are read."""
+        """Rows of a cursor, in a transaction that stays open while they are read."""
         connection = self._sql
         try:
             cursor = after or connection.open_cursor(*self._within(where))
@@ -201,7 +203,7 @@ class PgvectorStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
         return named_vectors((row[0] for row in rows), vectors, more)
 
     def _within(self, where: Where) -> tuple[str, list[Value]]:
-        """The statement that reads the rows within a filter, and its values."""
+        """SQL that reads the rows within a filter, and its values."""
         condition, values = sql(self, where, "%s")
         return self._existing.rows_within(condition), values
 
@@ -223,7 +225,7 @@ class PgvectorStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
         )
 
     def _cut(self, text: str) -> str:
-        """A text as the engine can cut it into words: it has no dictionary of languages without blanks."""
+        """Prepare a text for the engine, which has no dictionary of languages without spaces."""
         return space_words(text) if self._words == "simple" else text.replace("\0", " ")
 
     def _cut_texts(self, batch: Batch) -> Batch:
@@ -258,6 +260,6 @@ class PgvectorStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
     def _tuned_connection(
         self, query: pg.PgvectorQuery, k: int, *, further: bool, filtered: bool = False
     ) -> pg.PostgresConnection:
-        """This thread's connection; the planner may compare every row with a filter, or without an index."""
+        """This thread's connection; with a filter or without an index, the planner may compare every row."""
         seqscan = "on" if filtered or self._build.index == "none" else "off"
         return self._sql.tuned_to(query, k, seqscan, further=further)

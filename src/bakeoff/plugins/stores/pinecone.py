@@ -1,4 +1,4 @@
-"""Pinecone, a service only, through its own client; tried on a loopback service, not on Pinecone itself."""
+"""Pinecone, a hosted service, through its own client; tested on a loopback service, not on Pinecone itself."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from bakeoff.types import Batch, Hits, Metric, Where
 
 DEADLINE_S = 600
 PREFIX = "bakeoff-"
-NAME = 45  # characters an index's name may have: a collection's name is cut to fit
-PART = 100  # rows a request: at most 1,000 and 2 MB are taken
+NAME = 45  # characters allowed in an index name: a collection's name is truncated to fit
+PART = 100  # rows per request: at most 1,000 and 2 MB are accepted
 KEY = "BAKEOFF_PINECONE_KEY"
 METRICS = {Metric.COSINE: "cosine", Metric.DOT: "dotproduct", Metric.L2: "euclidean"}
 SIGNS = {"in": "$in", ">=": "$gte", "<=": "$lte"}
@@ -40,13 +40,13 @@ def index_name(collection: str) -> str:
 
 
 def bounded(client: C, url: str) -> C:
-    """A client with our limits, which sends each request once: a hidden retry would be timed as one search."""
+    """A client with our limits that sends each request once: a hidden retry would be timed as one search."""
     client._http._client._transport = BoundedTransport(url, request_timeout())
     return client
 
 
 def parts(ids: np.ndarray) -> Iterator[list[str]]:
-    """Ids as Pinecone has them, as many as a request takes."""
+    """Ids in Pinecone's form, in request-sized parts."""
     for begin in range(0, len(ids), PART):
         yield [str(number) for number in ids[begin : begin + PART].tolist()]
 
@@ -63,7 +63,7 @@ class PineconeParams(Settings):
 
 @reports_client_errors
 class PineconeStore(PayloadSchemaMixin):
-    """A serverless index per collection; not tried on the service itself, which no registry has."""
+    """A serverless index per collection; not tested on the service itself."""
 
     version: ClassVar[str] = "1"
     engine = "Pinecone"
@@ -81,7 +81,7 @@ class PineconeStore(PayloadSchemaMixin):
     def __init__(self, params: PineconeParams, home: Path) -> None:
         key = secret_for(KEY, Destination(params.url, SettingSource.EXPERIMENT))
         if not key:
-            raise StoreError("Pinecone wants a key: set BAKEOFF_PINECONE_KEY in the environment or in .env.")
+            raise StoreError("Pinecone needs a key: set BAKEOFF_PINECONE_KEY in the environment or in .env.")
         self.place = endpoint_of("Pinecone", params.url).place
         client = Pinecone(api_key=key, host=params.url, timeout=request_timeout())
         self._params, self._client = params, bounded(client, params.url)
@@ -145,7 +145,7 @@ class PineconeStore(PayloadSchemaMixin):
         self._inserted += len(rows)
 
     def ready(self) -> None:
-        """Writes show some seconds later: the index is ready when it counts every row."""
+        """Wait until the index counts every row: writes show some seconds later."""
         self._await_count(self._inserted)
 
     def delete(self, ids: np.ndarray) -> None:

@@ -20,11 +20,11 @@ from bakeoff.plugins.kit.words import WORDS_ONLY, WordAnalyzer, WordParams
 from bakeoff.types import Batch, Hits, Metric, PayloadField, SparseVector, VectorKind, Where
 
 Arrays = dict[str, np.ndarray]
-"""`ids` and `lengths` of the rows; from `starts` of a word on, the `rows` that hold it and their `counts`."""
+"""`ids` and `lengths` of the rows; from a word's `starts` on, the `rows` that contain it and their `counts`."""
 
 
 def invert(places: dict[str, int], texts: list[tuple[int, Counter[str]]]) -> Arrays:
-    """Rows of an id and its words, turned into rows of each word, whose place is given."""
+    """Invert rows of id and words into rows per word, whose position is given."""
     pairs = [(places[w], row, n) for row, (_, c) in enumerate(texts) for w, n in c.items()]
     words, rows, counts = np.array(pairs, np.int64).reshape(-1, 3).T
     order = np.lexsort((rows, words))
@@ -38,7 +38,7 @@ def invert(places: dict[str, int], texts: list[tuple[int, Counter[str]]]) -> Arr
 
 
 def gain(arrays: Arrays, place: int, k1: float, b: float) -> tuple[np.ndarray, np.ndarray]:
-    """The rows that hold a word, and what it adds to each one's score."""
+    """The rows that contain a word, and what it adds to each one's score."""
     lengths, starts = arrays["lengths"], arrays["starts"]
     part = slice(starts[place], starts[place + 1])
     rows, counts = arrays["rows"][part], arrays["counts"][part].astype(np.float64)
@@ -47,7 +47,7 @@ def gain(arrays: Arrays, place: int, k1: float, b: float) -> tuple[np.ndarray, n
 
 
 def best(ids: np.ndarray, scores: np.ndarray, k: int) -> Hits:
-    """The k best rows that hold a word; equal scores in the order of their ids."""
+    """The k best rows with a word; ties are broken by id."""
     found = np.flatnonzero(scores)
     if len(found) > k:
         edge = np.partition(scores[found], len(found) - k)[len(found) - k]
@@ -57,7 +57,7 @@ def best(ids: np.ndarray, scores: np.ndarray, k: int) -> Hits:
 
 
 def invert_sparse(batches: list[Batch], dims: int) -> Arrays:
-    """Sparse vectors, turned into rows of each term; `counts` are the weights."""
+    """Invert sparse vectors into rows per term; `counts` are the weights."""
     held = [batch.sparse for batch in batches if batch.sparse is not None]
     rows = np.repeat(
         np.arange(sum(map(len, held)), dtype=np.int32),
@@ -78,17 +78,15 @@ ARRAYS = ("ids", "lengths", "starts", "rows", "counts")
 
 
 class Bm25Query(Settings):
-    """What shapes a score."""
+    """BM25 parameters."""
 
-    k1: Annotated[float, Field(ge=0, description="how soon repeats count less")] = 1.2
-    b: Annotated[float, Field(ge=0, le=1, description="how much length counts")] = 0.75
+    k1: Annotated[float, Field(ge=0, description="saturation of repeated words")] = 1.2
+    b: Annotated[float, Field(ge=0, le=1, description="strength of length normalisation")] = 0.75
 
 
 class PostingsStore:
-    """For each word the rows that hold it and how often; a row's length is its number of words.
-
-    Of sparse vectors, for each term the rows that hold it and its weight there.
-    """
+    """For each word, the rows that contain it and how often; a row's length is its number of words. For
+    sparse vectors, the rows of each term and its weights."""
 
     version: ClassVar[str] = f"2 with {segmentation.VERSION}"
     Params = WordParams
@@ -106,7 +104,7 @@ class PostingsStore:
         self._sparse, self._dims = False, 0
 
     def hold(self, kind: VectorKind) -> None:
-        """Words, or sparse vectors."""
+        """Declare words or sparse vectors."""
         self._sparse = kind == "sparse"
 
     def engine_version(self) -> str:
@@ -176,7 +174,7 @@ class PostingsStore:
         self._sidecar.clear()
 
     def _scores(self, text: str, query: Bm25Query) -> np.ndarray:
-        """BM25 of every row."""
+        """BM25 score of every row."""
         require_open("postings", self._arrays or None)
         scores = np.zeros(len(self._arrays["lengths"]))
         for word, times in Counter(self._analyzer.terms(text)).items():

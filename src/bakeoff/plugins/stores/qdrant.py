@@ -46,10 +46,8 @@ class QdrantParams(Settings):
 
 
 class QdrantStore(TunedByEf, SmallVectors):
-    """Qdrant embedded (an edge shard in the folder), or by URL: not run here.
-
-    Its int8 and binary quantisation keeps the full vectors too and rescores by them; float16 is all it keeps.
-    """
+    """Qdrant embedded (an edge shard in the folder), or by URL. Its int8 and binary quantisation also keeps
+    the full vectors and rescores by them; float16 replaces them."""
 
     version: ClassVar[str] = "2"
     storages = ("float16", "int8", "binary")

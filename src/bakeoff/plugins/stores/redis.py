@@ -1,4 +1,4 @@
-"""Redis vector sets: one key a collection, an HNSW graph in memory, payload as the elements' attributes."""
+"""Redis vector sets: one key per collection, an HNSW graph in memory, payload as element attributes."""
 
 from __future__ import annotations
 
@@ -49,21 +49,22 @@ from bakeoff.types import Batch, Hits, Metric, Storage, Where
 
 PREFIX, BESIDE = "bakeoff:", ":is"
 CONNECTING = 5.0
-PART = 1000  # commands a round trip
+PART = 1000  # commands per round trip
 QUANT = {"none": ("NOQUANT", "f32"), "int8": ("Q8", "int8"), "binary": ("BIN", "bin")}
-"""How a build's quantization is asked for, and how the engine names it."""
+"""Names of a quantisation in commands and in the engine's answers."""
 ESCAPES = {code: f"%{code:02X}" for code in (*range(32), *map(ord, '"\\%'), 127)}
 Value = str | int | float
 
 
 class Build(GraphBuild):
-    """What shapes the graph."""
+    """Build settings of the graph."""
 
     quantization: Literal["none", "int8", "binary"] = "none"
 
 
 def client(given: str | None) -> redis.Redis:
-    """A client with one connection, to the URL given or the environment's; one that cannot be read is not shown."""
+    """A client with one connection, to the given URL or the environment's; a URL that can't be parsed is not
+    shown."""
     server = server_of("redis", "BAKEOFF_REDIS_URL", given)
     secret = password("redis", server) if given else {}
     try:
@@ -73,27 +74,27 @@ def client(given: str | None) -> redis.Redis:
             server.url, protocol=3, retry=once, single_connection_client=True, **limits, **secret
         )
     except ValueError:
-        raise StoreError("Redis: the URL cannot be read. It looks like redis://host:6379/0.") from None
+        raise StoreError("Redis: the URL can't be parsed. Use redis://host:6379/0.") from None
 
 
 def key(collection: str) -> str:
-    """The key of a collection's set."""
+    """Key of a collection's set."""
     return f"{PREFIX}{collection}"
 
 
 def collections(client: redis.Redis) -> list[str]:
-    """The collections that runs made; each set has a hash that describes it."""
+    """Collections that runs made; each set has a hash that describes it."""
     described = (name.decode() for name in client.scan_iter(f"{PREFIX}*{BESIDE}"))
     return own_collections((name.removesuffix(BESIDE) for name in described), PREFIX)
 
 
 def drop(client: redis.Redis, key: str) -> None:
-    """Remove a collection, if it is there."""
+    """Delete a collection if it exists."""
     client.delete(key, key + BESIDE)
 
 
 def dimensions(client: redis.Redis, key: str) -> int:
-    """Dimensions of a collection; one that is not there is a StoreError."""
+    """Dimensions of a collection; a missing one raises StoreError."""
     held = client.hget(key + BESIDE, "dims")
     if held is None:
         raise StoreError(f"Redis has no collection {key}.")
@@ -103,7 +104,7 @@ def dimensions(client: redis.Redis, key: str) -> int:
 def add_commands(
     store: PayloadSchemaMixin, key: str, batch: Batch, build: Build
 ) -> Iterator[list[list[Any]]]:
-    """Commands that add rows, or put them in the place of those with their ids, as many as go together."""
+    """Yield commands that add or replace rows, grouped into round trips."""
     vectors = np.ascontiguousarray(batch.vectors, np.float32)
     payloads = batch.payloads if store.fields else None
     shape = (QUANT[build.quantization][0], "EF", build.ef_construction, "M", build.m)
@@ -123,7 +124,8 @@ def search_command(key: str, vector: np.ndarray, k: int, ef: int) -> tuple[Any, 
 
 
 def expect(client: redis.Redis, key: str, rows: int, quantization: str) -> None:
-    """Raise StoreError unless a set has all its rows with the vectors as asked for; an empty set does not exist."""
+    """Raise StoreError unless a set has all its rows with the requested quantisation; an empty set does not
+    exist."""
     expect_rows("Redis", int(client.execute_command("VCARD", key)), rows)
     state, wanted = client.execute_command("VINFO", key), QUANT[quantization][1]
     held = state[b"quant-type"].decode() if state else wanted
@@ -140,18 +142,18 @@ def pipeline(client: redis.Redis, commands: Iterable[Sequence[object]]) -> list[
 
 
 def written(value: Value) -> Value:
-    """A value as an attribute: filters compare the text of JSON, so no character of it may be written as an escape."""
+    """A value as an attribute: filters compare JSON text, so no character may be escaped."""
     return value.translate(ESCAPES) if isinstance(value, str) else value
 
 
 def attributes(store: PayloadSchemaMixin, payload: Payload) -> str:
-    """A payload as the attributes of an element."""
+    """A payload as an element's attributes."""
     values = {column: written(payload[field.name]) for column, field in store.columns().items()}
     return json.dumps(values, ensure_ascii=False)
 
 
 def payload(store: PayloadSchemaMixin, attributes: bytes) -> Payload:
-    """The payload that an element's attributes hold."""
+    """The payload in an element's attributes."""
     values = json.loads(attributes).values()
     plain = tuple(unquote(value) if isinstance(value, str) else value for value in values)
     return payload_of(store.fields, plain)
@@ -168,7 +170,7 @@ def condition(store: PayloadSchemaMixin, where: Where) -> str:
 
 
 def answer(found: Any) -> Hits:
-    """Elements with (1 + cosine) / 2 as hits with cosines; a set that is not there answers with an empty list."""
+    """Hits with cosines from (1 + cosine) / 2; a missing set answers with an empty list."""
     scores = found.values() if found else ()
     return make_hits(list(map(int, found)), [2.0 * score - 1.0 for score in scores])
 
@@ -180,22 +182,20 @@ class RedisParams(Settings):
     build: Build = Build()
     wait_aof: Annotated[
         bool,
-        Field(description="an index is ready when its rows are in the server's log on disk, if it keeps one"),
+        Field(description="wait for the server's log on disk, if it keeps one"),
     ] = True
 
 
 class RedisQuery(GraphQuery):
-    """What shapes a search."""
+    """Search settings."""
 
-    filter_effort: Annotated[int, Field(ge=1, description="nodes looked at for a filter")] = 1_000_000
+    filter_effort: Annotated[int, Field(ge=1, description="nodes examined for a filter")] = 1_000_000
 
 
 @translate_server_errors("Redis", redis.RedisError)
 class RedisStore(TunedByEf, SmallVectors, PayloadSchemaMixin):
-    """A vector set, and a hash that describes it, because an empty set is not a key at all.
-
-    The set keeps the numbers of `storage` instead of the vectors; it is the same as `build.quantization`.
-    """
+    """A vector set, and a hash that describes it, because an empty set has no key. The set keeps the numbers
+    of `storage` instead of the vectors, like `build.quantization`."""
 
     version: ClassVar[str] = "1"
     Params, Query = RedisParams, RedisQuery
@@ -208,7 +208,7 @@ class RedisStore(TunedByEf, SmallVectors, PayloadSchemaMixin):
 
     @classmethod
     def guarantees(cls, params: RedisParams, query: RedisQuery) -> tuple[Guarantee, ...]:  # noqa: ARG003
-        """Whether a build waits for the disk; the engine by itself answers before."""
+        """Whether a build waits for the disk; by default the engine answers before."""
         return (guarantee("durability", "wait_aof", params, own="False"),)
 
     def __init__(self, params: RedisParams, home: Path) -> None:
@@ -241,11 +241,11 @@ class RedisStore(TunedByEf, SmallVectors, PayloadSchemaMixin):
         self._rows += len(batch.ids)
 
     def replace(self, batch: Batch) -> None:
-        """VADD of an element that is there puts the new vector and attributes in its place."""
+        """VADD of an existing element replaces its vector and attributes."""
         self._write(batch)
 
     def ready(self) -> None:
-        """A row is in the graph when VADD answers; where the server keeps a log, it reaches the disk here."""
+        """Wait for the log on disk if the server keeps one; a row is in the graph when VADD returns."""
         expect(self._client, self._key, self._rows, self._build.quantization)
         if self._wait_aof and self._client.info("persistence")["aof_enabled"]:
             self._client.execute_command("WAITAOF", 1, 0, 0)

@@ -1,4 +1,4 @@
-"""sqlite-vec, embedded: every vector is compared, inside SQLite; as float32, int8 or bits."""
+"""sqlite-vec, embedded: exact search inside SQLite; as float32, int8 or bits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from bakeoff.types import Batch, Hits, Metric, Storage, Where
 
 try:
     import pysqlite3 as sqlite
-except ImportError:  # its wheels are for Linux; elsewhere Python's own SQLite may be able to load extensions
+except ImportError:  # its wheels are for Linux; elsewhere Python's own SQLite may load extensions
     import sqlite3 as sqlite
 
 Error = sqlite.Error
@@ -51,19 +51,19 @@ KINDS: dict[Storage, tuple[str, str]] = {
     "int8": ("int8", "vec_int8(?)"),
     "binary": ("bit", "vec_bit(?)"),
 }
-"""How a column of each storage is declared, and a value of it written."""
+"""How a column of each storage is declared, and its values written."""
 INT8 = 127.0
-"""What 1 is as int8; vectors have length 1 there."""
+"""The int8 value of 1; vectors have length 1 there."""
 
 
 def schema(
     collection: str, dims: int, metric: Metric, columns: Iterable[str], storage: Storage
 ) -> Iterator[str]:
-    """What makes a collection anew: a vec0 table of vectors and a plain table of payloads."""
+    """SQL that creates a collection: a vec0 table of vectors and a plain table of payloads."""
     for table in (collection, f"{collection}_payload"):
         yield f'DROP TABLE IF EXISTS "{table}"'
     vector = f"vector {KINDS[storage][0]}[{stored_dims(dims, storage)}]"
-    vector += "" if storage == "binary" else f" distance_metric={metric.value}"  # bits have one metric
+    vector += "" if storage == "binary" else f" distance_metric={metric.value}"  # bits have a single metric
     yield f'CREATE VIRTUAL TABLE "{collection}" USING vec0(id INTEGER PRIMARY KEY, {vector})'
     more = "".join(f', "{name}"' for name in columns)
     yield f'CREATE TABLE "{collection}_payload" (id INTEGER PRIMARY KEY{more})'
@@ -75,7 +75,7 @@ def stored_dims(dims: int, storage: Storage) -> int:
 
 
 def stored_rows(rows: np.ndarray, storage: Storage) -> np.ndarray:
-    """Rows as the column takes them."""
+    """Rows in the column's format."""
     if storage == "binary":
         return sign_bits(rows)
     if storage == "int8":
@@ -84,7 +84,7 @@ def stored_rows(rows: np.ndarray, storage: Storage) -> np.ndarray:
 
 
 def add(connection: Any, collection: str, store: PayloadSchemaMixin, batch: Batch, storage: Storage) -> None:
-    """Put rows and their payloads into a collection; they are there when the connection commits."""
+    """Insert rows and their payloads; they are visible after the connection commits."""
     assert batch.vectors is not None
     rows = stored_rows(batch.vectors, storage)
     pairs = ((number, row.tobytes()) for number, row in zip(batch.ids.tolist(), rows, strict=True))
@@ -97,7 +97,7 @@ def add(connection: Any, collection: str, store: PayloadSchemaMixin, batch: Batc
 
 
 def remove(connection: Any, collection: str, ids: np.ndarray) -> None:
-    """Take rows and their payloads out of a collection."""
+    """Delete rows and their payloads."""
     for table in (collection, f"{collection}_payload"):
         gone = ((number,) for number in ids.tolist())
         connection.executemany(f'DELETE FROM "{table}" WHERE id = ?', gone)  # noqa: S608
@@ -105,19 +105,19 @@ def remove(connection: Any, collection: str, ids: np.ndarray) -> None:
 
 
 class Connections:
-    """Connections to one file; `mode` is "rwc" to make it, "rw" to open one that is there."""
+    """Connections to one file; `mode` is "rwc" to create it, "rw" to open an existing one."""
 
     def __init__(self, file: Path, synchronous: str = "full") -> None:
         self._file, self._mode, self._synchronous = file, "rw", synchronous
         self._local, self._made, self._open = threading.local(), list[Any](), False
 
     def begin(self, mode: str) -> None:
-        """Close what is open; later connections are of this mode."""
+        """Close what is open; later connections use this mode."""
         self.close()
         self._mode, self._open = mode, True
 
     def here(self) -> Any:
-        """This thread's own connection."""
+        """This thread's connection."""
         if not self._open:
             raise StoreError("sqlite-vec is closed: create or open a collection before searching.")
         if not hasattr(self._local, "connection"):
@@ -130,7 +130,7 @@ class Connections:
         return self.here().execute(statement, values or [])
 
     def close(self) -> None:
-        """Close them all, whichever thread made them."""
+        """Close the connections of all threads."""
         for connection in self._made:
             connection.close()
         self._made, self._local, self._open = [], threading.local(), False
@@ -153,7 +153,7 @@ AMONG = ' AND id IN (SELECT id FROM "{0}_payload" WHERE {1})'
 
 
 class SqliteVecParams(Settings):
-    """How rows are written; every row is compared, without an index."""
+    """Write settings; search is exact, without an index."""
 
     synchronous: Annotated[
         Literal["off", "normal", "full", "extra"], Field(description="full: a commit waits for the disk")
@@ -172,12 +172,12 @@ class SqliteVecStore(PackagedEngine, SmallVectors, PayloadSchemaMixin):
     gaps: ClassVar[dict[str, str]] = {
         **VECTORS_ONLY,
         "dot": "the engine has cosine and l2",
-        "batch": "a statement searches for one vector",
+        "batch": "each statement searches for one vector",
     }
 
     @classmethod
     def guarantees(cls, params: SqliteVecParams, query: NoQuery) -> tuple[Guarantee, ...]:  # noqa: ARG003
-        """When a write is on disk."""
+        """When a write reaches the disk."""
         return (guarantee("durability", "synchronous", params),)
 
     def __init__(self, params: SqliteVecParams, home: Path) -> None:

@@ -20,7 +20,7 @@ TYPES = {"integer": tantivy.FieldType.Integer, "number": tantivy.FieldType.Float
 
 
 def schema(columns: dict[str, PayloadField]) -> tantivy.Schema:
-    """Ids that are read back, words that are found, and a column for each payload field."""
+    """Stored ids, indexed words, and a column per payload field."""
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field("id", stored=False, indexed=False, fast=True)
     builder.add_text_field("text", stored=False, tokenizer_name=ANALYZER, index_option="freq")
@@ -35,7 +35,7 @@ def schema(columns: dict[str, PayloadField]) -> tantivy.Schema:
 
 
 def comparison_query(of: tantivy.Schema | None, column: str, term: Term) -> tantivy.Query:
-    """The rows for which one comparison holds."""
+    """Query for the rows that satisfy one comparison."""
     if term.sign == "in":
         return tantivy.Query.term_set_query(of, column, list(term.values))
     bound = {"lower_bound" if term.sign == ">=" else "upper_bound": term.values[0]}
@@ -115,7 +115,7 @@ class TantivyStore(PayloadSchemaMixin):
             return self._best(None, k)
         names = self.column_of()
         kept = [comparison_query(self._schema, names[term.field], term) for term in terms(self.fields, where)]
-        # a clause that must hold adds its score, so it is given none
+        # a required clause adds its score, so it gets none
         must = [(tantivy.Occur.Must, tantivy.Query.const_score_query(one, 0.0)) for one in kept]
         return self._best(tantivy.Query.boolean_query([(tantivy.Occur.Must, words), *must]), k)
 
@@ -129,7 +129,7 @@ class TantivyStore(PayloadSchemaMixin):
         self._searcher = self._index.searcher()
 
     def _word_query(self, text: str) -> tantivy.Query | None:
-        """Any of the words of a text; None where there is none."""
+        """Query for any of a text's words; None if there are none."""
         found = [tantivy.Query.term_query(self._schema, "text", word) for word in self._words.terms(text)]
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in found]) if found else None
 

@@ -1,4 +1,4 @@
-"""USearch, embedded: an HNSW graph with its own kernels for each processor."""
+"""USearch, embedded: an HNSW graph with processor-specific kernels."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ KINDS = {Metric.COSINE: MetricKind.Cos, Metric.DOT: MetricKind.IP, Metric.L2: Me
 
 
 class Build(GraphBuild):
-    """What shapes the graph: m is the engine's connectivity, ef_construction its expansion_add."""
+    """Build settings of the graph: m is the engine's connectivity, ef_construction its expansion_add."""
 
-    precision: Annotated[Literal["f32", "f16", "bf16"], Field(description="how a number is kept")] = "f32"
-    threads: Annotated[int, Field(ge=0, description="0: every core; 1: the same graph each time")] = 0
+    precision: Annotated[Literal["f32", "f16", "bf16"], Field(description="number format")] = "f32"
+    threads: Annotated[int, Field(ge=0, description="0: every core; 1: reproducible graph")] = 0
 
 
 class UsearchParams(Settings):
@@ -43,10 +43,8 @@ DTYPES = {"float16": "f16", "int8": "i8", "binary": "b1"}
 
 
 class UsearchStore(PackagedEngine, SmallVectors, GraphFile[Build]):
-    """One USearch graph, kept as a file.
-
-    Its int8 numbers are of vectors of length 1, so they are compared by cosine, which orders them like any metric.
-    """
+    """One USearch graph, saved as a file. int8 requires unit vectors, so they are compared by cosine, which
+    orders them like any metric."""
 
     version: ClassVar[str] = "3"
     engine = "USearch"
@@ -105,14 +103,14 @@ class UsearchStore(PackagedEngine, SmallVectors, GraphFile[Build]):
         wanted = max(ef, k)
         if self._index.expansion_search != wanted:
             self._index.expansion_search = wanted
-        every = k == self._rows  # the graph does not promise to lead to every row
+        every = k == self._rows  # the graph does not guarantee a path to every row
         found: Any = self._index.search(self._kept(rows), k, threads=1, exact=every)
         far = self._distance(found.distances)
         one = len(rows) == 1  # which comes back flat
         return (found.keys[None], far[None]) if one else (found.keys, far)
 
     def _distance(self, far: np.ndarray) -> np.ndarray:
-        """Distances as the metric has them, from those of signs, or of int8 numbers by cosine."""
+        """Distances in the metric, from Hamming distances of signs, or cosines of int8 numbers."""
         if self._storage == "binary":
             return 1.0 - score_from_hamming(far, self._dims)
         return 2.0 * far if self._storage == "int8" and self._metric is Metric.L2 else far

@@ -1,4 +1,5 @@
-"""Vespa by URL through pyvespa, which writes its application too; tried on a loopback service, not on an engine."""
+"""Vespa by URL through pyvespa, which also writes its application; tested on a loopback service, not on an
+engine."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ APPLICATION = "bakeoff"
 DISTANCES = {Metric.COSINE: "angular", Metric.DOT: "dotproduct", Metric.L2: "euclidean"}
 FAR = "distance(field, vector)"
 SCORES = {Metric.COSINE: f"cos({FAR})", Metric.DOT: f"-{FAR}", Metric.L2: f"-pow({FAR}, 2)"}
-"""The distance (an angle, minus the product, a length) in the terms every store answers in."""
+"""The engine's distance (an angle, minus the product, a length) converted to our scores."""
 KEPT = ["attribute", "summary"]
 KINDS: dict[str, JsonObject] = {
     "text": {
@@ -43,17 +44,17 @@ KINDS: dict[str, JsonObject] = {
     "number": {"type": "double", "attribute": ["fast-search"]},
 }
 CHANGES = ("schema-removal", "content-type-removal", "field-type-change", "indexing-change")
-LINES = 16  # requests under way at once
+LINES = 16  # parallel requests
 DEADLINE_S = 300
 DEPLOY = "/application/v2/tenant/default/prepareandactivate"
 START = "docker run --detach --publish 8080:8080 --publish 19071:19071 vespaengine/vespa"
-"""`bakeoff servers` has no Vespa: it comes as a container only."""
+"""`bakeoff servers` has no Vespa: it comes only as a container."""
 
 
 def schema(
     name: str, dims: int, metric: Metric, build: GraphBuild, columns: Mapping[str, PayloadField]
 ) -> package.Schema:
-    """The schema of a collection, with a vector where it has dimensions."""
+    """Schema of a collection, with a vector if it has dimensions."""
     fields = [
         package.Field(name="number", type="long", indexing=KEPT),
         package.Field(name="text", type="string", indexing=["index"], index="enable-bm25"),
@@ -75,7 +76,7 @@ def schema(
 
 
 def application(collection: package.Schema) -> package.ApplicationPackage:
-    """The application with one collection; what an earlier one left may be dropped."""
+    """The application with one collection; leftovers of an earlier one may be dropped."""
     until = (date.today() + timedelta(days=7)).isoformat()
     return package.ApplicationPackage(
         name=APPLICATION,
@@ -112,7 +113,7 @@ class VespaRows:
         self._where = {"schema": self.name, "namespace": APPLICATION}
 
     def put(self, batch: Batch, columns: dict[str, PayloadField]) -> None:
-        """Write documents, new ones or in the place of those with their ids; the first refusal is raised."""
+        """Write documents, replacing those with the same ids; the first refusal is raised."""
         with ThreadPoolExecutor(LINES) as lines:
             list(lines.map(lambda i: self._put(batch, i, columns), range(len(batch.ids))))
 
@@ -151,11 +152,11 @@ class VespaRows:
         return True
 
     def count(self) -> int:
-        """How many documents there are."""
+        """Number of documents."""
         return int(self._ask("true", 0, {})["fields"]["totalCount"])
 
     def found(self, condition: str, k: int, asked: JsonObject) -> Hits:
-        """The k best documents for which a condition holds."""
+        """The k best documents that satisfy a condition."""
         rows = self._ask(condition, k, {"presentation.summary": "ids", **asked}).get("children", [])
         return make_hits([row["fields"]["number"] for row in rows], [row["relevance"] for row in rows])
 
@@ -180,7 +181,7 @@ class VespaParams(Settings):
 
 @reports_client_errors
 class VespaStore(TunedByEf, PayloadSchemaMixin):
-    """An application of its own on one node: a new collection takes the place of the one before; not run here."""
+    """One application on one node: a new collection replaces the previous one; not tested on an engine."""
 
     version: ClassVar[str] = "1"
     engine = "Vespa"
@@ -223,7 +224,7 @@ class VespaStore(TunedByEf, PayloadSchemaMixin):
         self._rows.clear()
 
     def _deploy(self, made: package.ApplicationPackage) -> None:
-        """Send the application to the config server; pyvespa deploys to containers of its own and to the cloud only."""
+        """Send the application to the config server; pyvespa itself deploys only to containers and the cloud."""
         address = self._params.config_url.rstrip("/") + DEPLOY
         zipped = {"content": made.to_zip().getvalue(), "headers": {"Content-Type": "application/zip"}}
         answer = self._config.post(address, timeout=max(DEADLINE_S, request_timeout()), **zipped)
@@ -235,7 +236,7 @@ class VespaStore(TunedByEf, PayloadSchemaMixin):
         self._rows = VespaRows(self._sync, collection)
         self._inserted = self._rows.count()
         if dims:
-            self.search(np.ones(dims, np.float32), 1, GraphQuery())  # the engine refuses another length
+            self.search(np.ones(dims, np.float32), 1, GraphQuery())  # the engine rejects another length
         return self._inserted
 
     def insert(self, batch: Batch) -> None:
@@ -249,7 +250,7 @@ class VespaStore(TunedByEf, PayloadSchemaMixin):
         self._rows.delete(ids)
 
     def ready(self) -> None:
-        """A document that was acknowledged is in the graph and searchable: counting is enough."""
+        """Count the rows: an acknowledged document is in the graph and searchable."""
         expect_rows("Vespa", self._rows.count(), self._inserted)
 
     def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:

@@ -67,7 +67,7 @@ T = TypeVar("T")
 
 
 class Stub:
-    """The calls of the client's gRPC stub: the client would repeat one for a minute where the server is gone."""
+    """The calls of the client's gRPC stub: the client would retry for a minute if the server is gone."""
 
     def __init__(self, stub: object) -> None:
         for name in CALLS:
@@ -89,7 +89,7 @@ def _once(call: Callable[P, T]) -> Callable[P, T]:
 
 
 class Connection:
-    """A client that connects when it is first asked for; an address without `?grpc=PORT` has the engine's own port."""
+    """A client that connects on first use; without `?grpc=PORT`, an address implies the default port."""
 
     def __init__(self, url: str, key: str | None) -> None:
         page, _, port = url.partition("?grpc=")
@@ -99,7 +99,7 @@ class Connection:
         self._client: WeaviateClient | None = None
 
     def client(self) -> WeaviateClient:
-        """The connected client: it asked the server for its version."""
+        """The connected client, after checking the server's version."""
         with self._lock:
             if self._client is None:
                 self._client = self._connect()
@@ -126,17 +126,16 @@ class Connection:
         return client
 
     def close(self) -> None:
-        """Close the connections; what is closed is not opened again."""
+        """Close the connections; they are not reopened."""
         if self._client is not None:
             self._client.close()
 
 
 @reports_client_errors
 class WeaviateStore(HoldsKind, SmallVectors, TunedByEf, PayloadSchemaMixin):
-    """One collection of a Weaviate server of version 1.27 or later; small and token vectors need 1.33 or later.
-
-    int8 and binary are its rotational quantisation with 8 bits or 1, which keeps the full vectors and rescores by them.
-    """
+    """One collection of a Weaviate server, version 1.27 or later; quantised and token vectors need 1.33 or
+    later. int8 and binary are its rotational quantisation with 8 bits or 1, which keeps the full vectors and
+    rescores by them."""
 
     version: ClassVar[str] = "1"
     engine = "Weaviate"
@@ -202,7 +201,7 @@ class WeaviateStore(HoldsKind, SmallVectors, TunedByEf, PayloadSchemaMixin):
         self._rows.delete(ids)
 
     def ready(self) -> None:
-        """Every shard's vector queue is empty, its graph on disk, and every row counted."""
+        """Wait until every shard's vector queue is empty, its graph is on disk, and every row is counted."""
         self._rows.settle()
         expect_rows("Weaviate", self._rows.count(), self._inserted)
 
@@ -217,7 +216,7 @@ class WeaviateStore(HoldsKind, SmallVectors, TunedByEf, PayloadSchemaMixin):
         return from_rows(self, ids, ((number, *map(one.get, names)) for number, one in rows))
 
     def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
-        """Open a collection that others filled; its settings stay as they are, `ef` too."""
+        """Open an existing collection; its settings stay unchanged, including `ef`."""
         every = self._connection.client().collections
         if not every.exists(collection.name):
             raise no_such_collection("Weaviate", collection.name, every.list_all())
@@ -237,7 +236,7 @@ class WeaviateStore(HoldsKind, SmallVectors, TunedByEf, PayloadSchemaMixin):
         return CollectionFacts(rows.aggregate.over_all(total_count=True).total_count or 0, dims, held)
 
     def _vector_of(self, one: Any) -> list[float] | None:
-        """The vector of an object under the name that is searched, or its only one."""
+        """Vector of an object under the searched name, or its only one."""
         found: list[float] | None = one.vector.get(self._target or "default")
         return found
 
@@ -256,7 +255,7 @@ class WeaviateStore(HoldsKind, SmallVectors, TunedByEf, PayloadSchemaMixin):
         return named_hits(map(self._id_of, found), (top - one.metadata.distance for one in found))
 
     def read_existing(self, where: Where = (), after: Any = None) -> NamedVectors:
-        """All rows are read by their ids, those within a filter by their places, of which the engine has a limit."""
+        """Read all rows by id; those within a filter by offset, which the engine limits."""
         page = {"limit": READ_ROWS, "include_vector": True, "return_properties": self._id_properties()}
         if where:
             found = self._filled.query.fetch_objects(
@@ -298,7 +297,7 @@ class WeaviateStore(HoldsKind, SmallVectors, TunedByEf, PayloadSchemaMixin):
 
     def search_text_where(self, text: str, k: int, query: WeaviateQuery, where: Where) -> Hits:
         if not text.strip():
-            return make_hits([], [])  # the engine refuses a query without words
+            return make_hits([], [])  # the engine rejects a query without words
         return make_hits(*self._rows.with_words(text, k, filter_of(self, where), query.consistency_level))
 
     def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: WeaviateQuery) -> Hits:
