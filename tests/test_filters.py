@@ -63,7 +63,7 @@ def test_conditions_as_they_are_written(tmp_path: Path, given: str, wanted: Wher
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("{year: {}}", "it asks for nothing"),
+        ("{year: {}}", "it has no condition"),
         ("{year: {least: 3, most: 2}}", "least 3 is above most 2"),
         ("{year: {from: 3}}", "3 is not a date such as 2026-05-01"),
         ("{day: {from: 2026-05-02, to: 2026-05-01}}", "from is after to"),

@@ -269,7 +269,7 @@ def test_runs_whose_experiment_is_not_there(home: Path, small: Path) -> None:
     ("more", "message"),
     [
         ({"stores": "faiss"}, "--stores is for"),
-        ({"systems": "sparse"}, "fits no system"),
+        ({"systems": "sparse"}, "matches no system"),
         ({"k": 0}, "--k is 0"),
     ],
 )

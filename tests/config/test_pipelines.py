@@ -159,7 +159,7 @@ def test_k1_of_an_engine_that_takes_it_as_a_parameter_or_in_a_group(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{bm25: {engine: tantivy, k1: 0.9}}", "tantivy fixes k1 = 1.2, so k1: 0.9 cannot be had"),
+        ("{bm25: {engine: tantivy, k1: 0.9}}", "tantivy fixes k1 = 1.2, so k1: 0.9 can't be set"),
         ("{bm25: {engine: {postings: {stem: yes}}}}", 'unknown key "stem"'),
         ("{bm25: {engine: {postings: {query: {c: 1}}}}}", 'unknown key "c"'),
         ("{bm25: {b: 2}}", "it must be 1.0 or less (it is 2)"),

@@ -107,7 +107,7 @@ def test_f08_beside_chunkers_stand_what_their_chunks_cost_and_how_long_they_are(
     sizes = {one.chunker.partition("(")[0]: one for one in result.record.chunkings}
     assert sizes["whole"].quantiles[2] > 3 * sizes["line"].quantiles[2]
     page = " ".join(write_markdown(result).read_text(encoding="utf-8").split())
-    assert "tokens@5(chunk)" in page and "P@5(chunk) count chunks: compare systems by them only where" in page
+    assert "tokens@5(chunk)" in page and "P@5(chunk) count chunks: compare only systems with" in page
     for one in result.record.chunkings:
         assert f"| {one.chunks:,} | {round(one.mean):,} | {one.quantiles[0]:,} |" in page
 

@@ -159,7 +159,7 @@ def test_f10_what_is_near_goes_with_the_numbers(small: Path, cli: Any) -> None:
     line = f"  - {{id: half, text: {LONGER}, truth: {{file: billing.md}}}}\n"
     queries.write_text(queries.read_text(encoding="utf-8") + line, encoding="utf-8")
     done = cli("run", "--quiet", "--verbose", "--out", "run")
-    assert done.code == 0 and "8 words of it in a row" in " ".join(done.out.split())
+    assert done.code == 0 and "8 consecutive words" in " ".join(done.out.split())
     assert any("query half" in note for note in open_run(Path("run")).record.notes)
 
 

@@ -81,7 +81,7 @@ def test_f34_seconds_of_a_part_do_not_stand_for_the_whole(ran: Any, tiny: Path, 
         lost = seconds(run(tiny, out=Path("lost")), system)
     for phase in ("read", "chunk", "embed_chunks"):
         assert (lost[phase]["value"], lost[phase]["count"]) == (None, 1)
-        assert lost[phase]["note"].startswith("7 of 8 were made before")
+        assert lost[phase]["note"].startswith("7 of 8 were made by earlier runs")
 
 
 @pytest.mark.parametrize("interrupted", [False, True])

@@ -92,7 +92,7 @@ def test_a_phase_done_now_has_seconds_and_one_whose_time_nobody_kept_has_none() 
     assert phase_row("r", "s", "read", PhaseTime(1.5, 0, 7)) == ("r", "s", "read", *none)
     assert phase_row("r", "s", "index", PhaseTime(None, 7)) == ("r", "s", "index", *none)
     partly = phase_row("r", "s", "embed_chunks", PhaseTime(0.1, 100, 900))
-    assert partly[4:6] == (None, 100) and partly[6].startswith("900 of 1,000 were made before")
+    assert partly[4:6] == (None, 100) and partly[6].startswith("900 of 1,000 were made by earlier runs")
 
 
 def test_no_rows_are_a_table() -> None:

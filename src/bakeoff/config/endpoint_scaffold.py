@@ -1,4 +1,4 @@
-"""What `bakeoff init --endpoint` writes: how to ask a search endpoint, and where its results are in a sample answer."""
+"""`bakeoff init --endpoint`: how to query a search endpoint, and where its results are in a sample answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PLAIN = {"query": "{query}", "k": "{k}"}
 
 @dataclass(frozen=True, slots=True)
 class _Once:
-    """One attempt, answered within ten seconds."""
+    """A retry policy of one attempt within ten seconds."""
 
     timeout: float = 10.0
     retries: int = 0
@@ -34,7 +34,7 @@ class _Once:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointMapping:
-    """How an endpoint is asked, and JMESPath expressions for its answer; None where nothing fits."""
+    """How to query an endpoint, and JMESPath expressions for its answer; None if nothing fits."""
 
     url: str
     body: Json
@@ -46,10 +46,10 @@ class EndpointMapping:
     end: str | None
     results: int
     known: int
-    """Results of the sample whose id is a document of the corpus."""
+    """Number of sample results whose id is a document of the corpus."""
 
     def yaml_text(self) -> str:
-        """The retriever as it is written into an experiment."""
+        """The retriever as YAML for an experiment."""
         asked = {"method": "POST", "body": self.body} if self.body is not None else {"method": "GET"}
         names = ("hits", "id", "text", "score", "start", "end")
         paths = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
@@ -61,7 +61,7 @@ class EndpointMapping:
 
 
 def probe_endpoint(url: str, body: Json, question: str, documents: Collection[str]) -> EndpointMapping:
-    """Ask an endpoint once, and propose a mapping of its answer; `documents` are the ids of the corpus."""
+    """Query an endpoint once, and propose a mapping of its answer; `documents` are the ids of the corpus."""
     if body is None and "{query}" not in url:
         body = _LUCENE if urlsplit(url).path.endswith("_search") else _PLAIN
     answer = _ask(url, body, question)
@@ -112,12 +112,12 @@ def _filled(template: Json, question: str) -> Json:
 
 
 def _longest_list(answer: Json) -> tuple[str, list[JsonObject]]:
-    """The path and the objects of the longest list of objects in an answer."""
+    """Path and objects of the longest list of objects in an answer."""
     found = list(_lists(answer, "", 0))
     if not found:
         raise RetrieverError(
-            "the sample answer holds no list of results. Ask with --question what the search finds something for, "
-            "or give what it takes with --body."
+            "the sample answer holds no list of results. Use --question with a query that has results, or "
+            "--body with the request it expects."
         )
     return max(found, key=lambda one: len(one[1]))
 
@@ -135,7 +135,7 @@ def _lists(value: Json, path: str, depth: int) -> Iterator[tuple[str, list[JsonO
 
 
 def _leaves(rows: Sequence[JsonObject]) -> dict[str, list[Json]]:
-    """The values of each field that every result has, by path."""
+    """Values of each field that every result has, by path."""
     flat = [dict(_flatten(row, "", 0)) for row in rows]
     return {path: [row[path] for row in flat] for path in flat[0] if all(path in row for row in flat)}
 
@@ -155,7 +155,7 @@ def _join(path: str, name: str) -> str:
 
 
 def _id(leaves: dict[str, list[Json]], documents: Collection[str]) -> tuple[str | None, int]:
-    """The field with most ids of the corpus; without any, none where there is a text, else one named like an id."""
+    """The field with most corpus ids; if there are none: None if there is a text, else a field named like an id."""
     counts = {path: sum(str(value) in documents for value in values) for path, values in leaves.items()}
     best = max(counts, key=lambda path: counts[path], default=None)
     if best is not None and counts[best]:
@@ -164,7 +164,7 @@ def _id(leaves: dict[str, list[Json]], documents: Collection[str]) -> tuple[str 
 
 
 def _text(leaves: dict[str, list[Json]]) -> str | None:
-    """The field with the longest texts of several words."""
+    """The field with the longest multi-word texts."""
     lengths = {
         path: sum(map(len, values))
         for path, values in leaves.items()
@@ -174,7 +174,7 @@ def _text(leaves: dict[str, list[Json]]) -> str | None:
 
 
 def _score(leaves: dict[str, list[Json]]) -> str | None:
-    """A field of falling numbers, one named like a score first."""
+    """A field of descending numbers, preferably named like a score."""
     falling = [
         path
         for path, values in leaves.items()

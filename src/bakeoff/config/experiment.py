@@ -25,7 +25,7 @@ from bakeoff.types import Json, Unit
 
 
 def load(path: Path, models: ModelFile = OWN_MODELS) -> Plan:
-    """The plan of an experiment file; every mistake in it is an error that names line, key and remedy."""
+    """Load the plan of an experiment file; every mistake is an error with line, key and remedy."""
     if path.is_dir():
         path = path / "bakeoff.yaml"
     if not path.exists():
@@ -37,7 +37,7 @@ def load(path: Path, models: ModelFile = OWN_MODELS) -> Plan:
 
 
 def executor(text: str, name: str = "--executor") -> PluginSpec:
-    """The executor that a text names, such as `ray` or `{ray: {workers: 2}}`; `name` is used in error messages."""
+    """Parse an executor such as `ray` or `{ray: {workers: 2}}`; `name` is used in error messages."""
     located = yaml_document.parse(text, name, ExperimentError)
     if not isinstance(located.data, str | dict):
         raise ExperimentError(
@@ -81,13 +81,13 @@ class _Reader:
         )
 
     def _settings(self, preset: Preset | None) -> ExperimentFile:
-        """The file's settings; where it is silent, the preset's number of runs and depths, under the preset's name."""
+        """The file's settings, with the preset's number of runs and depths as defaults."""
         written = self._file.model_fields_set
         if "top_k" in written and sorted(set(self._file.top_k)) != self._file.top_k:
             self._read.refuse(("top_k",), f"top_k is {self._file.top_k}; it must grow, as in [1, 3, 5, 10].")
         if self._file.top_k and self._file.retrievers:
             self._read.refuse(
-                ("retrievers",), "top_k ingests anew for each run, which a retriever can't. Remove one."
+                ("retrievers",), "top_k ingests again for each run, which a retriever can't. Remove one."
             )
         if preset is None:
             return self._file
@@ -100,7 +100,7 @@ class _Reader:
         return None if given is None else self._read.part("executors", ("executor",), given)
 
     def _check_compared_readers(self, measures: tuple[str, ...]) -> None:
-        """Chunks and sections of one reader's text are not those of another's, so their measures compare nothing."""
+        """Raise for measures of chunks or sections if readers are compared: these differ from reader to reader."""
         if len(self._systems.readings()) < 2:
             return
         for name in map(parse, measures):
@@ -111,33 +111,33 @@ class _Reader:
                 )
 
     def _check_current(self, systems: tuple[System, ...]) -> None:
-        """The system in use today is one of the experiment's."""
+        """Raise unless the system in use today is one of the experiment's."""
         name = self._file.current
         if name is None:
             return
         labels = [system.label for system in systems]
         found = [label for label in labels if fits_words(label, name)]
         if name not in labels and len(found) != 1:
-            why = f"fits {len(found)} systems" if found else "fits no system"
+            why = f"matches {len(found)} systems" if found else "matches no system"
             self._read.refuse(("current",), f"{name!r} {why}. Systems: {'; '.join(found or labels)}.")
 
     def _check_tuned(self, ways: Iterable[RetrievalSpec], primary: str) -> None:
-        """A weight is tuned on the primary measure, so that must be scored against judgments."""
+        """Raise unless the primary measure, on which a weight is tuned, is scored against judgments."""
         tuned = [way for way in ways if isinstance(way.mode.params, Hybrid) and way.mode.params.tuned]
         if tuned and parse(primary).needs is not RequiredInput.JUDGMENTS:
             self._read.refuse(
                 ("measures", "primary"),
-                f"{primary} is not scored against judgments, so no weight can be tuned on it. "
-                "Choose another primary measure, or give the weight.",
+                f"{primary} is not scored against judgments, so no weight can be tuned on it. Choose "
+                "another primary measure, or set the weight.",
             )
 
     def _check_margin(self, primary: str) -> None:
-        """A margin as large as the range of the primary measure would give up everything: points, not percent."""
+        """Raise if the margin is as large as the primary measure's range: it is in points, not percent."""
         margin, measured = self._file.decide.margin, parse(primary).definition
         if margin >= measured.high - measured.low:
             self._read.refuse(
                 ("decide", "margin"),
-                f"the margin is {margin:g}, and {primary} is between {measured.low:g} and {measured.high:g}. "
+                f"the margin is {margin:g}, but {primary} is between {measured.low:g} and {measured.high:g}. "
                 "Write points: .02 gives up two of a hundred.",
             )
 
@@ -158,17 +158,15 @@ class _Reader:
         return PluginSpec("sources", name, name, params.model_copy(update=paths))
 
     def _conventions(self, preset: Preset | None) -> Conventions:
-        """The preset's conventions, or the usual ones, with what the file changes of them."""
+        """The preset's conventions, or the defaults, with the file's changes."""
         try:
             return (preset.conventions if preset else DEFAULT).with_values(self._file.conventions)
         except DataError as exc:
             raise ExperimentError(f"{self._located.where(('conventions',))}: {exc}") from exc
 
     def _measures(self, preset: Preset | None) -> tuple[str, ...]:
-        """What the file names; where it names none, what its preset reports, the preset's own primary first.
-
-        A preset's measures of people's labels are those of its review, which comes after the run.
-        """
+        """The file's measures; if there are none, the preset's, its primary first. A preset's label measures
+        belong to its review, after the run."""
         chosen = [self._file.measures.primary, *self._file.measures.also]
         if preset and "measures" not in self._file.model_fields_set:
             at_once = [str(m) for m in preset.measures if m.definition.needs is not RequiredInput.LABELS]
@@ -177,7 +175,8 @@ class _Reader:
         return tuple(dict.fromkeys((*named, *self._beside(named))))
 
     def _beside(self, named: tuple[str, ...]) -> Iterator[str]:
-        """What must be seen too: section accuracy without universal sections (F11), what chunks cost to read (F08)."""
+        """Measures added automatically: section accuracy without universal sections (F11), the reading cost
+        of chunks (F08)."""
         measures = [parse(name) for name in named]
         for measure in measures:
             if measure.name == "SecAcc":
@@ -209,10 +208,8 @@ class _Reader:
 
 
 def _named_source(corpus: Mapping[str, Json]) -> tuple[str, dict[str, Json]]:
-    """The source of a corpus and its parameters: `source` names it, else the first key that is a source's name.
-
-    The value of such a key is a parameter of that name, or a mapping of parameters.
-    """
+    """The source of a corpus and its parameters: named by `source`, else the first key that is a source's
+    name. That key's value is the parameter of the same name, or a mapping of parameters."""
     given = dict(corpus)
     if "source" in given:
         return str(given.pop("source")), given

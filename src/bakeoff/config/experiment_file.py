@@ -1,4 +1,4 @@
-"""The keys of bakeoff.yaml, their defaults and what each may be."""
+"""The keys of bakeoff.yaml, their defaults and allowed values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bakeoff.corpus.languages import LanguageName
 from bakeoff.types import Metric
 
 RawSpec = str | dict[str, object]
-"""A part of a system as the user names it: `line`, or `{tokens: {size: 256}}`."""
+"""A part of a system as written: `line`, or `{tokens: {size: 256}}`."""
 
 RERANK_DEPTH = 20
 """Passages that a reranker reads by default."""
@@ -35,7 +35,7 @@ class MeasureChoice(_Strict):
 
 
 class SystemLimits(_Strict):
-    """What a system may cost to be recommended."""
+    """Limits a system must meet to be recommended."""
 
     p95_ms: Annotated[float | None, Field(gt=0, description="milliseconds, 95 of 100 queries")] = None
     memory_mb: Annotated[float | None, Field(gt=0, description="memory while it serves")] = None
@@ -46,7 +46,7 @@ Preferred = Literal["fewer parts", "tokens", "latency", "memory", "cost", "index
 
 
 class DecideSettings(_Strict):
-    """How one of several near systems is chosen; decides nothing that is measured."""
+    """How to choose between close systems; measurements don't depend on it."""
 
     margin: Annotated[
         float,
@@ -54,10 +54,10 @@ class DecideSettings(_Strict):
     ] = 0.02
     prefer: Annotated[
         list[Preferred],
-        Field(description="what decides between systems within the margin, first things first"),
+        Field(description="what decides between systems within the margin, most important first"),
     ] = ["fewer parts", "tokens", "latency", "memory", "cost", "index size"]
     ratio: Annotated[
-        float, Field(gt=1, allow_inf_nan=False, description="how many times more counts as a difference")
+        float, Field(gt=1, allow_inf_nan=False, description="ratio that counts as a difference")
     ] = 1.5
 
 
@@ -65,12 +65,12 @@ Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Prices(_Strict):
-    """What things cost at a date; a price that is not given is unknown, not zero."""
+    """Prices at a date; a missing price is unknown, not zero."""
 
     date: Annotated[datetime.date, Field(description="when these prices held")]
     currency: str = "USD"
-    machine_per_hour: Annotated[Price | None, Field(description="of the machine that serves")] = None
-    gb_month: Annotated[Price | None, Field(description="of a gigabyte of storage a month")] = None
+    machine_per_hour: Annotated[Price | None, Field(description="of the serving machine")] = None
+    gb_month: Annotated[Price | None, Field(description="per gigabyte of storage and month")] = None
     million_tokens: Annotated[
         dict[str, Price], Field(description="by embedder; 0 for a model of your own")
     ] = {}
@@ -79,7 +79,7 @@ class Prices(_Strict):
 class ExperimentFile(_Strict):
     """The keys of bakeoff.yaml."""
 
-    name: Annotated[str, Field(description="of the runs; usually the folder's")] = ""
+    name: Annotated[str, Field(description="name of the runs; default: the folder's")] = ""
     corpus: Annotated[
         dict[str, object],
         Field(description="the documents: folder, include, exclude, or a source; chunks can do without"),
@@ -88,13 +88,13 @@ class ExperimentFile(_Strict):
         LanguageName | None,
         Field(
             exclude_if=lambda value: value is None,
-            description="of the documents, by name or code; detected where it is not given",
+            description="language of the documents, by name or code; default: detected",
         ),
     ] = None
     queries: Annotated[Path, Field(description="the query file")]
     judgments: Annotated[
         Path | None,
-        Field(exclude_if=lambda value: value is None, description="people's judgments, of a review"),
+        Field(exclude_if=lambda value: value is None, description="people's judgments from a review"),
     ] = None
     chunks: Annotated[
         dict[str, object] | None,
@@ -110,7 +110,7 @@ class ExperimentFile(_Strict):
             description="who reads files, by kind: {pdf: pypdf}; a list is compared",
         ),
     ] = {}
-    chunkers: Annotated[list[RawSpec], Field(min_length=1, description="how documents are cut")] = [
+    chunkers: Annotated[list[RawSpec], Field(min_length=1, description="how documents are chunked")] = [
         "semantic"
     ]
     embedders: Annotated[list[RawSpec], Field(min_length=1, description="models")] = ["wordllama"]
@@ -125,7 +125,7 @@ class ExperimentFile(_Strict):
         Path | None,
         Field(
             exclude_if=lambda value: value is None,
-            description="a models.toml whose models are compared, with those of embedders where both are written",
+            description="a models.toml whose models are compared, in addition to embedders",
         ),
     ] = None
     stores: Annotated[list[RawSpec], Field(min_length=1, description="where vectors are kept")] = ["exact"]
@@ -137,19 +137,19 @@ class ExperimentFile(_Strict):
         RawSpec | list[RawSpec] | None,
         Field(exclude_if=lambda value: value is None, description="short for modes with one entry"),
     ] = None
-    rerankers: Annotated[list[RawSpec], Field(description="who orders the first results again")] = []
+    rerankers: Annotated[list[RawSpec], Field(description="rerankers applied to the top results")] = []
     retrievers: Annotated[
         list[RawSpec],
         Field(
             exclude_if=lambda value: not value,
-            description="searches that exist already, compared with the combinations above",
+            description="existing searches, compared with the combinations above",
         ),
     ] = []
     allow: Annotated[
         list[Literal["leak", "duplicate", "split-overlap", "unread", "few-documents"]],
         Field(
             exclude_if=lambda value: not value,
-            description="faults of queries and truth that do not stop a run",
+            description="problems of queries and truth that should not stop a run",
         ),
     ] = []
     measures: MeasureChoice = MeasureChoice()
@@ -159,18 +159,18 @@ class ExperimentFile(_Strict):
         DecideSettings()
     )
     prices: Prices | None = None
-    executor: Annotated[RawSpec | None, Field(description="where work runs; usually this machine")] = None
+    executor: Annotated[RawSpec | None, Field(description="where work runs; default: this machine")] = None
     metric: Annotated[Metric, Field(description="how near two vectors are")] = Metric.COSINE
-    depth: Annotated[int, Field(ge=1, le=10_000, description="chunks retrieved a query")] = 100
-    runs: Annotated[int, Field(ge=1, le=MOST_RUNS, description="times the timings are repeated")] = 1
+    depth: Annotated[int, Field(ge=1, le=10_000, description="chunks retrieved per query")] = 100
+    runs: Annotated[int, Field(ge=1, le=MOST_RUNS, description="number of repeats of the timings")] = 1
     top_k: Annotated[
         list[Annotated[int, Field(ge=1, le=10_000)]],
         Field(
             exclude_if=lambda value: not value,
-            description="depths measured by themselves; each run then ingests, indexes and searches anew",
+            description="depths measured separately; each run then ingests, indexes and searches again",
         ),
     ] = []
-    seed: Annotated[int, Field(description="of resampling and of folds")] = 7
+    seed: Annotated[int, Field(description="seed of resampling and folds")] = 7
     current: Annotated[
         str | None,
         Field(
@@ -182,14 +182,15 @@ class ExperimentFile(_Strict):
     conventions: Annotated[
         dict[str, object],
         Field(
-            exclude_if=lambda value: not value, description="how numbers are made, where the preset's differ"
+            exclude_if=lambda value: not value,
+            description="measuring conventions, if they differ from the preset's",
         ),
     ] = {}
 
     @field_validator("corpus", mode="before")
     @classmethod
     def _name_the_folder(cls, value: object) -> object:
-        """Refuse a bare path with the line to write instead."""
+        """Raise for a bare path, showing the line to write instead."""
         if isinstance(value, str):
             raise ValueError(f"keys with values are expected. Write corpus: {{folder: {value}}}")
         return value

@@ -1,4 +1,4 @@
-"""Which reader turns a file into a document: the one the experiment names for its kind, else the usual one."""
+"""Chooses the reader for a file: the one the experiment names for its kind, else the default."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bakeoff.protocols import Reader
 from bakeoff.types import Document, Skipped, SourceFile
 
 Found = Document | SourceFile | Skipped
-"""What a source gives for an item."""
+"""What a source returns for an item."""
 USUAL = {"pdf": ("pdfium", "pypdf"), "eml": ("email",), "mbox": ("email",)}
-"""Readers of a kind in the order they are tried; other kinds have the one of their own name."""
+"""Readers of a kind in the order they are tried; other kinds use the reader of their own name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderPart:
-    """A reader of one kind of files, as another process gets it; `missing` says why it cannot be used."""
+    """A reader of one kind of files, serialisable for another process; `missing` says why it can't be used."""
 
     name: str
     plugin: type | None = None
@@ -31,26 +31,26 @@ class ReaderPart:
     missing: str = ""
 
     def identity(self) -> list[Any]:
-        """What enters a cache key."""
+        """Its part of a cache key."""
         if self.plugin is None or self.params is None:
             return [self.name, self.missing]
         return [self.name, cast(Any, self.plugin).version, self.params.model_dump(mode="json")]
 
     def open(self) -> Reader:
-        """The reader with its parameters."""
+        """Create the reader with its parameters."""
         if self.plugin is None:
             raise UnreadableFileError(self.missing)
         return cast(Reader, self.plugin(self.params))
 
     @property
     def packed(self) -> bool:
-        """Whether a small file may hold far more than its size."""
+        """Whether a small file may expand to far more than its size."""
         return bool(getattr(self.plugin, "packed", True))
 
 
 @dataclass(frozen=True, slots=True)
 class FileReaders:
-    """The readers of some kinds of files; reads what a source gives as a file."""
+    """The readers of some kinds of files."""
 
     parts: Mapping[str, tuple[ReaderPart, ...]]
     _open: dict[str, Reader] = field(default_factory=dict, compare=False, repr=False)
@@ -59,11 +59,11 @@ class FileReaders:
         return FileReaders, (self.parts,)
 
     def identity(self, name: str) -> list[Any]:
-        """What shapes the text of a file besides its bytes."""
+        """Everything that shapes the text of a file besides its bytes."""
         return [part.identity() for part in self.parts[kind_of(name)]]
 
     def packed(self, name: str) -> bool:
-        """Whether a file may hold far more than its size."""
+        """Whether a file may expand to far more than its size."""
         return any(part.packed for part in self.parts[kind_of(name)])
 
     @property
@@ -73,7 +73,7 @@ class FileReaders:
         return any(plugin is not None and plugin.__module__ == "__main__" for plugin in plugins)
 
     def document(self, found: Found) -> Document | Skipped:
-        """The document of what a source gave: a file by the first of its readers that can read it."""
+        """Turn a source's item into a document, with the first reader that can read it."""
         if not isinstance(found, SourceFile):
             return found
         parts, failed = self.parts[kind_of(found.id)], {}
@@ -98,7 +98,7 @@ class FileReaders:
 
 
 def file_readers(names: Iterable[str], chosen: Mapping[str, PluginSpec] | None = None) -> FileReaders:
-    """The readers of the kinds that some file names have; `chosen` ones come from the experiment, by kind."""
+    """The readers for some file names; `chosen` ones come from the experiment, by kind."""
     kinds = dict.fromkeys(kind_of(name) for name in names)
     given = chosen or {}
     return FileReaders(
@@ -107,7 +107,7 @@ def file_readers(names: Iterable[str], chosen: Mapping[str, PluginSpec] | None =
 
 
 def usual_readers(kind: str) -> tuple[str, ...]:
-    """The names of the readers of a kind: one of the kind's own name, and text for everything that is text."""
+    """Names of the default readers of a kind: the reader of that name, and `text` for text formats."""
     if kind in USUAL:
         return USUAL[kind]
     named = kind not in TEXTS and (kind in KIND_OF_SUFFIX.values() or kind in registry.names("readers"))
@@ -131,7 +131,7 @@ def _usual_part(name: str) -> ReaderPart:
 
 
 def _why(name: str, parts: tuple[ReaderPart, ...], failed: Mapping[str, str]) -> str:
-    """Why no reader could read a file: what to install, or what each of them met."""
+    """Why no reader could read a file: what to install, or each one's error."""
     if all(part.plugin is None for part in parts):
         return parts[0].missing
     if len(parts) == 1:

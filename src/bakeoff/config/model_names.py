@@ -1,4 +1,4 @@
-"""A name under `embedders:` or `rerankers:` → the plug-in that runs it: its own, a catalogued model, a folder."""
+"""Resolves a name under `embedders:` or `rerankers:` to a plug-in: its own, a catalogued model, a folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RUNS_FOLDERS = {"embedders": "onnx", "rerankers": "cross_encoder"}
 def resolve_model(
     kind: str, name: str, params: Mapping[str, object], folder: Path
 ) -> tuple[str, dict[str, object]]:
-    """The plug-in of a name with its parameters; `folder` is where relative paths begin."""
+    """The plug-in and parameters for a name; relative paths start at `folder`."""
     if kind not in RUNS_FOLDERS or name in registry.names(kind):
         return name, dict(params)
     entry = catalogue.entries().get(name)
@@ -41,14 +41,14 @@ def resolve_model(
 
 
 def catalogued_model(part: PluginSpec) -> CatalogueEntry | None:
-    """What the catalogue says about a model; None for one that is not in it."""
+    """The catalogue entry of a model, or None."""
     name = getattr(part.params, "model", None) or part.name
     entry = catalogue.entries().get(str(name))
     return entry if entry is not None and entry.kind == part.kind else None
 
 
 def _own_model(kind: str, path: Path, params: Mapping[str, object]) -> tuple[str, dict[str, object]]:
-    """A model of the user's: a .gguf file, or a folder."""
+    """The user's own model: a .gguf file, or a folder."""
     gguf = _gguf_file(path)
     if gguf is not None and kind == "embedders":
         return "llamacpp", {"file": str(gguf), **_gguf_prompts(gguf), **params}
@@ -58,14 +58,14 @@ def _own_model(kind: str, path: Path, params: Mapping[str, object]) -> tuple[str
 
 
 def _pulled_model(kind: str, repository: str, params: Mapping[str, object]) -> tuple[str, dict[str, object]]:
-    """A repository that was pulled; where it was not, the plug-in says what to run."""
+    """A pulled repository; if it was not pulled, the plug-in says what to run."""
     gguf = _gguf_file(models_folder(repository))
     plugin = "llamacpp" if gguf is not None and kind == "embedders" else RUNS_FOLDERS[kind]
     return plugin, {"model": repository, **params}
 
 
 def _gguf_file(path: Path) -> Path | None:
-    """The GGUF file that a path names or that is the only model in its folder."""
+    """The GGUF file that a path names, or the only model in its folder."""
     if path.is_file() and path.suffix == ".gguf":
         return path
     found = sorted(path.glob("*.gguf")) if path.is_dir() else []
@@ -75,7 +75,7 @@ def _gguf_file(path: Path) -> Path | None:
 
 
 def _gguf_prompts(file: Path) -> dict[str, object]:
-    """The prompts that sentence-transformers' files next to a GGUF file give."""
+    """Prompts from sentence-transformers' files next to a GGUF file."""
     try:
         given = json.loads((file.parent / "config_sentence_transformers.json").read_text(encoding="utf-8"))
         prompts = dict(given["prompts"])

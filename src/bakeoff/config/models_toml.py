@@ -37,12 +37,12 @@ from bakeoff.storage.weights import here, models_folder
 from bakeoff.types import Json, JsonObject
 
 MINILM = ("all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2")
-"""The names under which the model that `bakeoff models pull minilm` fetches is written."""
+"""Names of the model that `bakeoff models pull minilm` downloads."""
 MODELS = "BAKEOFF_MODELS"
-"""The variable that names a folder of model weights of the user's."""
+"""The variable that names the user's folder of model weights."""
 
 CLS_POOLED = ("baai/bge-",)
-"""How the names of models begin whose vector is that of the first token, which their exports often do not say."""
+"""Name prefixes of models that use the first token's vector, which their exports often don't declare."""
 
 
 class _FastEmbed(BaseModel):
@@ -65,7 +65,7 @@ class _MistralRs(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model of the file as an embedder with its parameters; `missing` says what to do where it is not at hand."""
+    """A model of the file as an embedder with parameters; `missing` says what to do if its weights are not here."""
 
     engine: str
     model: str
@@ -81,7 +81,7 @@ class ModelChoice:
         return {self.embedder: {**self.params, **named}}
 
     def is_called(self, name: str) -> bool:
-        """Whether a user may mean this model: its label, its name, or its name without the organisation."""
+        """Whether a name means this model: its label, its name, or its name without the organisation."""
         return name.casefold() in {
             text.casefold() for text in (self.label, self.model, self.model.rpartition("/")[2])
         }
@@ -91,7 +91,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def read_models_file(path: Path) -> list[ModelChoice]:
-    """The models of a file, in its order; relative paths are taken from the file's folder."""
+    """Read the models of a file, in order; relative paths start at the file's folder."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as exc:
@@ -105,7 +105,7 @@ def read_models_file(path: Path) -> list[ModelChoice]:
 
 
 def read_available(path: Path, only: Sequence[str] = ()) -> list[ModelChoice]:
-    """The models of a file to run, all or those named in `only`; one without weights here is an error."""
+    """The models of a file to run, all or those in `only`; raises if one has no weights here."""
     chosen = read_models_file(path)
     if only:
         chosen = _select_models(path, chosen, only)
@@ -118,7 +118,7 @@ def read_available(path: Path, only: Sequence[str] = ()) -> list[ModelChoice]:
 
 
 def _select_models(path: Path, chosen: list[ModelChoice], only: Sequence[str]) -> list[ModelChoice]:
-    """The models that are named, in the order of the file."""
+    """The named models, in file order."""
     for name in only:
         if not any(choice.is_called(name) for choice in chosen):
             known = [choice.label for choice in chosen]
@@ -128,7 +128,7 @@ def _select_models(path: Path, chosen: list[ModelChoice], only: Sequence[str]) -
 
 
 def _label_models(path: Path, chosen: list[ModelChoice]) -> list[ModelChoice]:
-    """Each model with the name it has in results; the engine is added where two would have the same."""
+    """Label each model for results; the engine is added if two would share a label."""
     plain = [_label(choice) for choice in chosen]
     counts = Counter(plain)
     labels = [
@@ -142,7 +142,7 @@ def _label_models(path: Path, chosen: list[ModelChoice]) -> list[ModelChoice]:
 
 
 def _label(choice: ModelChoice) -> str:
-    """The model's name, with its precision where one was chosen."""
+    """The model's name, with its precision if one was chosen."""
     return f"{choice.model} {choice.quantization}" if choice.quantization else choice.model
 
 
@@ -204,7 +204,7 @@ def _read_fastembed(row: _FastEmbed) -> ModelChoice:
 
 
 def _catalogued(model: str) -> CatalogueEntry | None:
-    """The model of the catalogue, in full precision, that a hub has under this name."""
+    """The catalogued full-precision model that a hub lists under this name."""
     return next(
         (
             entry
@@ -219,7 +219,7 @@ def _catalogued(model: str) -> CatalogueEntry | None:
 
 
 def _weights_folder(model: str) -> Path:
-    """Where the weights of a model are: in the user's folder of models if that is set, by any usual spelling."""
+    """Where a model's weights are: in the user's model folder if set, under any usual spelling."""
     flat = model.replace("/", "--")
     given = get_setting(MODELS)
     if not given:

@@ -1,4 +1,4 @@
-"""Retrieval modes as data: which searches a mode makes, and how their answers become one ranking."""
+"""Retrieval modes as data: which searches a mode makes, and how their results become one ranking."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bakeoff.types import Json, VectorKind
 
 KEYWORD_ENGINE = "tantivy"
 TUNABLE_ENGINE = "postings"
-"""The engine where k1 and b can be chosen: one index serves every pair of them."""
+"""The engine where k1 and b can be set: one index serves every pair of them."""
 
 RERANK = "rerank"
-"""The stage of a pipeline that means each of the experiment's rerankers."""
+"""The pipeline stage that stands for each of the experiment's rerankers."""
 
 TUNED = "tuned"
 WEIGHT = 0.5
@@ -39,19 +39,19 @@ class Dense(BaseModel):
 
 
 class Sparse(BaseModel):
-    """Sparse vectors of an encoder, by their inner product: learned term weights, or BM25 as vectors."""
+    """Sparse vectors of an encoder, by inner product: learned term weights, or BM25 as vectors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class LateInteraction(BaseModel):
-    """A vector for each token, compared by MaxSim."""
+    """A vector per token, compared by MaxSim."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class _Words(BaseModel):
-    """A mode that searches by words; what is not set does not enter a system's name."""
+    """A keyword mode; unset parameters don't enter a system's name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     engine: Annotated[
@@ -125,7 +125,7 @@ class Hybrid(_Words):
 
     @property
     def share(self) -> float:
-        """The share of the dense score where it is fixed."""
+        """The dense share, if it is fixed."""
         return WEIGHT if self.weight is None else float(self.weight)
 
 
@@ -136,7 +136,7 @@ class NativeHybrid(BaseModel):
 
 
 class Retrieve(BaseModel):
-    """A retriever's own search; it is not a mode that a file can name."""
+    """A retriever's own search; a file can't name it as a mode."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -162,12 +162,12 @@ class ModeKind:
 
     @property
     def vectors(self) -> VectorKind | None:
-        """The kind of vectors that a model makes for it and a store holds; None where it needs neither."""
+        """The kind of vectors that a model makes and a store holds for it; None if it needs neither."""
         return _VECTORS.get(self.legs[0])
 
     @property
     def keywords(self) -> bool:
-        """Whether it needs an engine that searches by words."""
+        """Whether it needs a keyword engine."""
         return "keywords" in self.legs
 
 
@@ -185,7 +185,7 @@ MODES = {
 """The modes of an experiment file."""
 
 RETRIEVER = ModeKind("retriever", Retrieve, ("retriever",))
-"""How the systems of `retrievers` answer."""
+"""The mode of systems under `retrievers`."""
 
 
 def mode_legs(name: str, params: BaseModel) -> tuple[Leg, ...]:

@@ -1,4 +1,4 @@
-"""The modes of an experiment file → ways to answer a query: a mode, or a list of stages."""
+"""Turns the modes of an experiment file into retrieval specifications: a mode, or a list of stages."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from bakeoff.protocols import HOLDS, Store, SupportsKeywords, SupportsSparse
 from bakeoff.types import Json, JsonObject, VectorKind
 
 MOST = 10_000
-"""Passages a stage may look at."""
+"""Most passages a stage may rerank."""
 
 
 class ModeReader:
-    """Reads the entries of `modes`; `rerankers` and `depth` are those of the experiment."""
+    """Reads the entries of `modes`; `rerankers` and `depth` are the experiment's."""
 
     def __init__(self, parts: PluginSpecReader, rerankers: list[PluginSpec], depth: int) -> None:
         self._parts, self._rerankers, self._depth = parts, rerankers, depth
 
     def ways(self, at: Keys, given: RawSpec | list[RawSpec]) -> Iterator[RetrievalSpec]:
-        """A plain mode as it is and before each reranker; a pipeline with the stages it lists."""
+        """A plain mode alone and before each reranker; a pipeline with the stages it lists."""
         if not isinstance(given, list):
             looks = [(), *((RerankSpec(part, label=part.label),) for part in self._rerankers)]
             for way in self._first(at, given):
@@ -45,7 +45,7 @@ class ModeReader:
                 yield _with(way, rerank)
 
     def _first(self, at: Keys, given: RawSpec) -> Iterator[RetrievalSpec]:
-        """The searches a mode makes, one way for each combination of listed values."""
+        """The searches of a mode, one specification per combination of listed values."""
         written, params = self._parts.split(at, given)
         name, depth = self._depth_of(at, written)
         kind = MODES.get(name) or self._unknown(at, name)
@@ -59,7 +59,7 @@ class ModeReader:
             yield RetrievalSpec(mode, keyword, search, encoder, depth)
 
     def _looks(self, at: Keys, given: RawSpec) -> list[RerankSpec]:
-        """The rerankers that a later stage means."""
+        """The rerankers of a later stage."""
         written, params = self._parts.split(at, given)
         name, depth = self._depth_of(at, written)
         if name in MODES:
@@ -87,7 +87,7 @@ class ModeReader:
             before, whose = one.depth, f"{one.label} looks at"
 
     def _depth_of(self, at: Keys, written: str) -> tuple[str, int | None]:
-        """`bm25@200` as name and number of passages."""
+        """Split `bm25@200` into name and number of passages."""
         name, mark, depth = written.partition("@")
         if not mark:
             return name, None
@@ -113,7 +113,7 @@ class ModeReader:
         return part
 
     def _keyword(self, mode: PluginSpec, at: Keys) -> tuple[PluginSpec, BaseModel]:
-        """The engine that searches by words, with k1 and b where it takes them, or by an encoder's vectors."""
+        """The keyword engine, with k1 and b if it takes them, or a store of an encoder's vectors."""
         given: RawSpec = mode.params.engine  # type: ignore[attr-defined] # every mode with keywords has it
         engine, params = self._parts.split((*at, "engine"), given)
         where = (*at, "engine", engine) if isinstance(given, dict) else (*at, "engine")
@@ -155,7 +155,7 @@ class ModeReader:
         params: JsonObject,
         query: JsonObject,
     ) -> JsonObject:
-        """Where an engine takes k1 or b: among its query arguments, its parameters, or not at all."""
+        """Where an engine takes k1 or b: in its query arguments, its parameters, or nowhere."""
         if key in plugin.Query.model_fields:
             return query
         if key in plugin.Params.model_fields:
@@ -168,7 +168,7 @@ class ModeReader:
         if fixed.get(key) != value:
             known = f"fixes {key} = {fixed[key]}" if key in fixed else f"does not say its {key}"
             self._parts.refuse(
-                at, f"{engine} {known}, so {key}: {value} cannot be had. Leave engine out, or {key}."
+                at, f"{engine} {known}, so {key}: {value} can't be set. Remove engine or {key}."
             )
         return {}
 
@@ -179,7 +179,7 @@ class ModeReader:
 
 
 def _groups(params: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
-    """Groups of parameters, such as build, by name."""
+    """Parameter groups, such as build, by name."""
     for name, field in params.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             yield name, field.annotation
@@ -190,18 +190,18 @@ def _with(way: RetrievalSpec, rerank: tuple[RerankSpec, ...]) -> RetrievalSpec:
 
 
 def encoder_names(kind: VectorKind) -> list[str]:
-    """The encoders of a kind of vectors that can be used here."""
+    """Available encoders of a kind of vectors."""
     found = [one.name for one in registry.entries("encoders") if not one.missing]
     return [name for name in found if registry.load("encoders", name).vectors == kind]
 
 
 def stores_of(kind: VectorKind) -> list[str]:
-    """The stores that hold a kind of vectors and can be used here."""
+    """Available stores that hold a kind of vectors."""
     found = [one.name for one in registry.entries("stores") if not one.missing]
     return [name for name in found if issubclass(registry.load("stores", name), HOLDS[kind])]
 
 
 def _parts_named(params: Mapping[str, Json]) -> JsonObject:
-    """Parameters for a label: an engine or an encoder by its name, without its settings."""
+    """Parameters for a label: an engine or encoder by name, without its settings."""
     named = {key: params[key] for key in ("engine", "encoder") if isinstance(params.get(key), dict)}
     return {**params, **{key: next(iter(part), "") for key, part in named.items()}}

@@ -17,16 +17,14 @@ from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.types import FULL_FORM, ExistingCollection, Json, VectorForm
 
 RETRIEVERS = "retrievers"
-"""The kind of plug-in of searches that exist already."""
+"""The plug-in kind of existing searches."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginSpec:
-    """One chosen plug-in with its validated parameters; `label` tells it from the others of its kind.
-
-    A chunker has the `reading` whose text it cuts, where the experiment names readers. The vector `form` of an embedder
-    has its dimensions, that of a store the rest; `family` is then the label without it.
-    """
+    """One chosen plug-in with its validated parameters; `label` distinguishes it from others of its kind. A
+    chunker has the `reading` whose text it splits, if the experiment names readers. The vector `form` of an
+    embedder has its dimensions, that of a store the rest; `family` is then the label without it."""
 
     kind: str
     name: str
@@ -44,17 +42,17 @@ class PluginSpec:
 
     @property
     def indexed(self) -> PluginSpec:
-        """The store as its index is: one index serves every rescoring."""
+        """The store without rescoring: one index serves every rescoring."""
         return replace(self, form=replace(self.form, rescore=0)) if self.form.rescore else self
 
     def in_language(self, language: str) -> PluginSpec:
-        """The same plug-in for texts of a language; one that has no language, or was given one, is not changed."""
+        """The same plug-in for a language; unchanged if it has no such parameter or already has one."""
         if not language or getattr(self.params, "language", language) is not None:
             return self
         return replace(self, params=self.params.model_copy(update={"language": language}))
 
     def identity(self) -> list[Json]:
-        """What enters a cache key: kind, name, code version and parameters."""
+        """Its part of a cache key: kind, name, code version and parameters."""
         version = registry.load(self.kind, self.name).version if self.kind in registry.KINDS else "1"
         own: list[Json] = [self.kind, self.name, version, self.params.model_dump(mode="json")]
         own += [asdict(self.existing)] if self.existing else []
@@ -63,18 +61,18 @@ class PluginSpec:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One choice of readers, by kind of file; `label` tells it from other choices of the same experiment."""
+    """One choice of readers, by kind of file; `label` distinguishes it within an experiment."""
 
     label: str = ""
     parts: tuple[tuple[str, PluginSpec], ...] = ()
 
     @property
     def by_kind(self) -> dict[str, PluginSpec]:
-        """The chosen reader of each kind that has one."""
+        """The chosen reader by kind."""
         return dict(self.parts)
 
     def identity(self) -> list[Json]:
-        """What enters a cache key: nothing where every kind has its usual reader."""
+        """Its part of a cache key: empty if every kind has its default reader."""
         return [[kind, part.identity()] for kind, part in self.parts]
 
 
@@ -83,7 +81,7 @@ USUAL_READING = Reading()
 
 @dataclass(frozen=True, slots=True)
 class RerankSpec:
-    """A closer look at the first `depth` passages of a ranking."""
+    """A reranker applied to the first `depth` passages of a ranking."""
 
     part: PluginSpec
     depth: int = RERANK_DEPTH
@@ -92,7 +90,7 @@ class RerankSpec:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSpec:
-    """How queries are answered: the searches of a mode, how many passages they fetch, and who orders them again."""
+    """How queries are answered: the searches of a mode, their depth, and the rerankers."""
 
     mode: PluginSpec
     keyword: PluginSpec | None = None
@@ -104,11 +102,9 @@ class RetrievalSpec:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One combination that is measured; `depth` is None where it fetches what the experiment says.
-
-    A retriever is a system too: the passages that it returns are its chunks, so it is in the place of the chunker.
-    `keyword` is the engine of the second search of a fusion, by words or by the sparse vectors of an `encoder`.
-    """
+    """One measured combination; `depth` is None to use the experiment's. A retriever is a system too: the
+    passages it returns are its chunks, so it takes the chunker's place. `keyword` is the engine of a fusion's
+    second search, by words or by an `encoder`'s sparse vectors."""
 
     chunker: PluginSpec
     mode: PluginSpec
@@ -122,22 +118,22 @@ class System:
     rerank: tuple[RerankSpec, ...] = ()
     label: str = ""
     family: str = ""
-    """The label that the system has with full vectors."""
+    """The system's label with full vectors."""
 
     @property
     def form(self) -> VectorForm:
-        """How its vectors are kept and searched."""
+        """How its vectors are stored and searched."""
         held = self.store.form if self.store else FULL_FORM
         return replace(held, dims=self.embedder.form.dims) if self.embedder else held
 
     @property
     def legs(self) -> tuple[Leg, ...]:
-        """The searches it makes for a query."""
+        """Its searches per query."""
         return mode_legs(self.mode.name, self.mode.params)
 
     @property
     def has_reference(self) -> bool:
-        """Whether its first search is by vectors, so that an exact search can be held against it."""
+        """Whether its first search is by vectors, so that exact search is a reference."""
         return self.legs[0] in ("dense", "sparse", "tokens")
 
     @property
@@ -147,24 +143,24 @@ class System:
 
     @property
     def retriever(self) -> PluginSpec | None:
-        """The search that exists already, where the system is one."""
+        """The retriever, if the system is one."""
         return self.chunker if self.chunker.kind == RETRIEVERS else None
 
     @property
     def builds_index(self) -> bool:
-        """Whether one of its searches is in an index over our chunks: not a retriever's, nor a collection of others."""
+        """Whether one of its searches uses an index we built: not a retriever's or an existing collection."""
         stores = (self.store, self.keyword)
         return any(one is not None and one.existing is None for one in stores)
 
     @property
     def parts(self) -> tuple[PluginSpec | None, ...]:
-        """All parts, in the order of the flow."""
+        """All parts, in pipeline order."""
         first = self.rerank[0].part if self.rerank else None
         more = tuple(one.part for one in self.rerank[1:])
         return (self.chunker, self.embedder, self.store, self.keyword, self.mode, first, *more, self.encoder)
 
     def identity(self) -> list[Json]:
-        """What makes this system another one; what was not chosen does not enter."""
+        """Everything that distinguishes this system; defaults are left out."""
         search = self.search.model_dump(mode="json") if self.search is not None else None
         named = [part.identity() if part else None for part in self.parts[:6]]
         chosen = self._chosen()
@@ -192,7 +188,7 @@ def fits_words(label: str, name: str) -> bool:
 
 
 def match_labels(name: str, labels: Sequence[str], letters: Mapping[str, str]) -> list[str]:
-    """The labels that a name means: a whole label, a letter of the table of systems, or words of labels."""
+    """Labels matching a name: a whole label, a letter of the systems table, or words."""
     if name in labels:
         return [name]
     if name in letters:
@@ -202,7 +198,7 @@ def match_labels(name: str, labels: Sequence[str], letters: Mapping[str, str]) -
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A models.toml instead of an experiment's models (None for the experiment's own), and the models to run of it."""
+    """A models.toml that replaces an experiment's models (None: the experiment's own), and the models to run."""
 
     path: Path | None = None
     only: tuple[str, ...] = ()
@@ -214,11 +210,9 @@ OWN_MODELS = ModelFile()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything a run needs to know, checked; `file` is the name of the experiment file in its folder.
-
-    `models` is the text of the models.toml that named the embedders, '' where none did; `model_file` is the one
-    that the user gave instead of the experiment's.
-    """
+    """Everything a run needs, validated; `file` is the name of the experiment file in its folder. `models` is
+    the text of the models.toml that named the embedders, '' if none did; `model_file` is the one given
+    instead of the experiment's."""
 
     name: str
     text: str
@@ -243,7 +237,7 @@ class Plan:
         return replace(self, settings=self.settings.model_copy(update={"runs": runs}))
 
     def fingerprint(self) -> str:
-        """The name of this plan: equal plans measure the same thing."""
+        """Fingerprint of this plan: equal plans measure the same thing."""
         return fingerprint(
             "plan",
             [s.identity() for s in self.systems],

@@ -1,4 +1,4 @@
-"""Parts of an experiment file: a name with its parameters, checked; every mistake names its line."""
+"""Reads parts of an experiment file: a name with validated parameters; every mistake names its line."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from bakeoff.types import ExistingCollection, Json, JsonObject
 
 NOT_PARAMS = ("as", "query")
 ADDRESSES = ("url", "uri", "dsn", "base_url")
-"""Parameters that say where a server is: no part of a label."""
-"""Keys that are not parameters: the name shown for a plug-in, and a store's query arguments."""
+"""Parameters with a server's address, which are not part of a label."""
+"""Keys that are not parameters: a plug-in's display name, and a store's query arguments."""
 EXISTING = ("collection", "read_only", "id", "vector", "path")
-"""Keys of a store that names a collection others filled."""
+"""Keys of a store that names an existing collection."""
 
 
 class ExistingPart(BaseModel):
-    """A collection that others filled, as an experiment names it."""
+    """An existing collection in an experiment."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     collection: str = Field(min_length=1, description="its name: a collection, an index, or a table")
@@ -40,13 +40,13 @@ class ExistingPart(BaseModel):
 
 
 class PluginSpecReader:
-    """Reads parts at places of one file."""
+    """Reads parts at positions in one file."""
 
     def __init__(self, located: YamlDocument, folder: Path) -> None:
         self._located, self._folder = located, folder
 
     def part(self, kind: str, at: Keys, given: RawSpec) -> PluginSpec:
-        """The plug-in a place names, with its parameters."""
+        """The plug-in named at a position, with its parameters."""
         written, params = self.split(at, given)
         where = (*at, written) if isinstance(given, dict) else at
         try:
@@ -56,7 +56,7 @@ class PluginSpecReader:
         return self.build(kind, name, resolved, where, label(written, params))
 
     def build(self, kind: str, name: str, params: Mapping[str, Json], at: Keys, shown: str) -> PluginSpec:
-        """A plug-in with the parameters at a place in the file; relative paths start at the file's folder."""
+        """A plug-in with the parameters at a position in the file; relative paths start at the file's folder."""
         plugin = self.plugin(kind, name, at)
         existing = self._existing(params, at) if kind == "stores" and "collection" in params else None
         own = {key: v for key, v in params.items() if not existing or key not in EXISTING}
@@ -71,7 +71,7 @@ class PluginSpecReader:
         )
 
     def _existing(self, params: Mapping[str, Json], at: Keys) -> ExistingCollection:
-        """The collection that a store names, to be read only."""
+        """The existing collection of a store, read-only."""
         if params.get("read_only") is not True:
             self.refuse(at, "a collection that exists is only searched. Add read_only: true to it.")
         given = {key: value for key, value in params.items() if key in EXISTING}
@@ -80,7 +80,7 @@ class PluginSpecReader:
         return ExistingCollection(part.collection, part.id, part.vector, path)
 
     def split(self, at: Keys, given: RawSpec) -> tuple[str, JsonObject]:
-        """Name and parameters of what the user wrote."""
+        """Name and parameters as written."""
         if isinstance(given, str):
             return given, {}
         if len(given) != 1:
@@ -102,11 +102,11 @@ class PluginSpecReader:
             raise type(exc)(f"{self._located.where(at)}: {exc}") from exc
 
     def validate(self, model: type[BaseModel], params: Mapping[str, Json], at: Keys) -> BaseModel:
-        """Parameters as their model."""
+        """Validate parameters with their model."""
         return yaml_document.validate_model(model, _below(self._located, at, params), ExperimentError)
 
     def options(self, given: Json, at: Keys, what: str = "query") -> Iterator[list[tuple[str, Json]]]:
-        """The values of each argument, one or a list of different ones."""
+        """Values of each argument: one, or a list of distinct ones."""
         if not isinstance(given or {}, dict):
             self.refuse(
                 at, f"{what}: {given!r} should be a mapping of query arguments, as in {{ef: [16, 64]}}."
@@ -120,18 +120,18 @@ class PluginSpecReader:
             yield [(key, one) for one in values]
 
     def refuse(self, at: Keys, message: str) -> NoReturn:
-        """An error about a place."""
+        """Raise an error about a position."""
         raise ExperimentError(f"{self._located.where(at)}: {message}")
 
 
 def own_parameters(kind: str, params: Mapping[str, Json]) -> JsonObject:
-    """The plug-in's own parameters of what the user wrote; only a store has query arguments."""
+    """The plug-in's own parameters; only a store has query arguments."""
     excluded = NOT_PARAMS if kind == "stores" else ("as",)
     return {key: value for key, value in params.items() if key not in excluded}
 
 
 def label(name: str, params: Mapping[str, Json]) -> str:
-    """What the user calls a part (`as: …`), else its name with the parameters that were given, without its address."""
+    """The user's name of a part (`as: …`), else its name with the given parameters, without its address."""
     if "as" in params:
         return str(params["as"])
     if "collection" in params and "read_only" in params:
@@ -141,7 +141,7 @@ def label(name: str, params: Mapping[str, Json]) -> str:
 
 
 def short(params: Mapping[str, Json]) -> str:
-    """Parameters in a few words; a group of them, such as build, is named by its members."""
+    """Parameters in short form; a group such as build is named by its members."""
     words = (short(v) if isinstance(v, dict) else f"{key}={v}" for key, v in params.items())
     return " ".join(words)
 

@@ -1,4 +1,4 @@
-"""pydantic's findings about a file, as one error with file, line, key, value and what to do."""
+"""Turns pydantic's errors about a file into one error with file, line, key, value and remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ M = TypeVar("M", bound=BaseModel)
 
 SHOWN = 10
 ITEMS: dict[str | int, str] = {"queries": "query"}
-"""Lists whose items are called by their id."""
+"""Lists whose items are identified by their id."""
 
 
 MESSAGES = {
@@ -44,7 +44,7 @@ MESSAGES = {
     "date_from_datetime_parsing": "write a date, such as 2026-01-31",
     "date_type": "write a date, such as 2026-01-31",
 }
-"""pydantic's kinds of findings, as a person would say them."""
+"""Plain messages for pydantic's error types."""
 
 SYNONYMS = {
     **dict.fromkeys(("question", "query", "prompt"), "text"),
@@ -54,13 +54,13 @@ SYNONYMS = {
     **dict.fromkeys(("database", "databases", "vectorstores", "vector_stores"), "stores"),
     **dict.fromkeys(("metrics", "metric_names"), "measures"),
 }
-"""What other tools call a key, and its name here."""
+"""Other tools' names of keys, and their names here."""
 
 
 def explain_validation(
     model: type[M], located: YamlDocument, error: type[UserError], name: str | None, at: Keys
 ) -> M:
-    """An instance of the model from the part of a file at a path, or one error that lists every finding."""
+    """Build the model from the part of a file at a path, or raise one error that lists every problem."""
     data = located.data
     for part in at:
         data = data[part]
@@ -96,7 +96,7 @@ def _sentence(item: ErrorDetails, model: type[BaseModel], located: YamlDocument,
 
 
 def _message(item: ErrorDetails) -> str:
-    """A finding in plain words; pydantic's own for a kind that is not listed."""
+    """A plain message; pydantic's own for an unlisted type."""
     template = MESSAGES.get(item["type"])
     if template is None:
         return item["msg"].removeprefix("Value error, ").rstrip(".")
@@ -104,7 +104,7 @@ def _message(item: ErrorDetails) -> str:
 
 
 def _item(data: Json, path: Keys) -> tuple[str, Keys]:
-    """ ", query con-05" and the path inside it, where a path leads through a named item of a known list."""
+    """ ", query con-05" and the path inside it, if a path leads through a named item of a known list."""
     if len(path) < 2 or path[0] not in ITEMS or not isinstance(path[1], int):
         return "", path
     item = data[path[0]][path[1]]
@@ -119,7 +119,7 @@ def _unknown_key(key: str, known: list[str], inside: str) -> str:
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
-    """ " Did you mean "x"?" if a known word is near, else nothing."""
+    """ " Did you mean "x"?" if a known word is similar, else ''."""
     lowered = {name.lower(): name for name in known}
     called = SYNONYMS.get(word.lower())
     if called in known:
@@ -132,7 +132,7 @@ def did_you_mean(word: str, known: list[str]) -> str:
 
 
 def known_keys(model: type[BaseModel], path: Keys) -> list[str]:
-    """The keys that the models at a path of a model accept."""
+    """Keys that the models at a path accept."""
     models = [model]
     for part in path:
         if isinstance(part, int):

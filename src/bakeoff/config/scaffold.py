@@ -1,4 +1,4 @@
-"""What `bakeoff init` writes: an experiment and a query file fitted to what a folder holds."""
+"""`bakeoff init`: writes an experiment and a query file that fit a folder's contents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DRAFTS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderSummary:
-    """What a folder holds, and what of it is not read."""
+    """What a folder contains, and what is not read."""
 
     folder: Path
     files: int
@@ -44,19 +44,19 @@ class FolderSummary:
 
     @property
     def chunkers(self) -> tuple[tuple[str, str], ...]:
-        """The chunkers to compare, each with what it does."""
+        """The chunkers to compare, each with a description."""
         lines = "windows of 50 lines" if self.code else "windows of 100 lines"
         cut = "at functions and classes" if self.code else "at headings and sections"
         return ("line", lines), ("semantic", f"cut {cut}")
 
     @property
     def name(self) -> str:
-        """The name of the experiment: the folder's."""
+        """Name of the experiment: the folder's."""
         return self.folder.resolve().name
 
     @property
     def size(self) -> str:
-        """How much there is, in words."""
+        """Size of the corpus, for the first line of the experiment."""
         return f"{self.files} files, {self.bytes / 1e6:.1f} MB"
 
     def corpus_text(self, into: Path) -> str:
@@ -74,7 +74,7 @@ class FolderSummary:
         return f"folder: {folder}\n  include: [{patterns}]\n  {exclude}{self._readers_text()}"
 
     def _readers_text(self) -> str:
-        """Readers to compare for the kinds that have several, as a comment; a scan needs one of its own."""
+        """Readers to compare for kinds with several, as a comment; a scan needs its own."""
         scans = any("OCR" in one.reason for one in self.skipped)
         choices = {"pdf": "[pdfium, pypdf, ocr]" if scans else "[pdfium, pypdf]", "html": "[html, main_text]"}
         found = ", ".join(f"{kind}: {names}" for kind, names in choices.items() if self.kinds[kind])
@@ -82,7 +82,7 @@ class FolderSummary:
 
 
 def inspect_folder(folder: Path) -> FolderSummary:
-    """List a folder and read the first documents of it."""
+    """List a folder and read its first documents."""
     plugin = registry.load("sources", "folder")
     source = plugin(plugin.Params(folder=folder.resolve()))
     listed = list(source.items())
@@ -94,7 +94,7 @@ def inspect_folder(folder: Path) -> FolderSummary:
     if not read:
         why = describe_skipped(summarise_skipped(skipped))
         raise CorpusError(
-            f"{folder} holds no document that can be read. {why} Give a folder with text, code, HTML or PDF."
+            f"{folder} contains no readable document. {why} Give a folder with text, code, HTML or PDF."
         )
     return FolderSummary(
         folder=folder,
@@ -114,10 +114,8 @@ def _ending(name: str) -> str:
 def write_experiment(
     seen: CorpusSummary, into: Path, *, force: bool, queries_file: str | None = None
 ) -> tuple[Path, Path]:
-    """Write bakeoff.yaml and queries.yaml; files that are there are kept unless `force`.
-
-    `queries_file` is the text of the queries where there are some; without it drafts are made from titles.
-    """
+    """Write bakeoff.yaml and queries.yaml; existing files are kept unless `force`. `queries_file` is the text
+    of existing queries; without it, drafts are made from titles."""
     experiment, queries = into / "bakeoff.yaml", into / "queries.yaml"
     there = [path.name for path in (experiment, queries) if path.exists()]
     if there and not force:
@@ -134,7 +132,7 @@ def write_experiment(
 
 
 class CorpusSummary(Protocol):
-    """What an experiment is written from: a folder or a table that was looked at."""
+    """Basis of a new experiment: an inspected folder or table."""
 
     @property
     def name(self) -> str:
@@ -143,12 +141,12 @@ class CorpusSummary(Protocol):
 
     @property
     def size(self) -> str:
-        """How much there is, in words."""
+        """Size of the corpus, for the first line of the experiment."""
         ...
 
     @property
     def chunkers(self) -> tuple[tuple[str, str], ...]:
-        """The chunkers to compare, each with what it does."""
+        """The chunkers to compare, each with a description."""
         ...
 
     @property
@@ -162,7 +160,7 @@ class CorpusSummary(Protocol):
 
 
 def experiment_text(seen: CorpusSummary, into: Path) -> str:
-    """A commented experiment for what was looked at."""
+    """A commented experiment for an inspected corpus."""
     chunkers = "\n".join(f"  - {name:<14}# {what}" for name, what in seen.chunkers)
     return f"""\
 # {seen.size}. Everything not named here has a sensible default.
@@ -197,7 +195,7 @@ measures:
 
 
 def queries_text(seen: CorpusSummary) -> str:
-    """A query file with drafts made from titles, and the ways to write truth as comments."""
+    """A query file with drafts made from titles, and comments on writing truth."""
     drafts = [
         {"id": f"draft-{i}", "text": title, "synthetic": True, "truth": {"documents": [name]}}
         for i, (name, title) in enumerate(seen.titles, 1)
@@ -205,7 +203,7 @@ def queries_text(seen: CorpusSummary) -> str:
     body = yaml.safe_dump(drafts, sort_keys=False, allow_unicode=True, width=100)
     indented = "".join(f"  {line}\n" for line in body.splitlines())
     return f"""\
-# Questions your users would ask, each with what is right. 50 or more tell systems apart; 20 rarely do.
+# Questions your users would ask, each with what is right. 50 or more can separate systems; 20 rarely do.
 #
 # truth: {{documents: [guide/auth.md]}}                       a document, by its path below the corpus folder
 # truth: {{symbol: "auth/jwt.py::verify"}}                    a function or class

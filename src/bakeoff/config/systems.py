@@ -33,17 +33,17 @@ from bakeoff.types import VectorKind
 COMBINED = frozenset(
     {"chunks", "chunkers", "embedders", "encoders", "models", "stores", "modes", "mode", "rerankers"}
 )
-"""The keys of combinations; a file with retrievers and none of these has retrievers only."""
+"""Keys of combinations; a file with retrievers and none of these has retrievers only."""
 
 
 EXISTING = "existing"
-"""The chunker of chunks that were made elsewhere."""
+"""The chunker for chunks made elsewhere."""
 NAMES: dict[VectorKind, str] = {"dense": "dense", "sparse": "sparse", "tokens": "token"}
-"""The kinds of vectors on screen."""
+"""Display names of the kinds of vectors."""
 
 
 class SystemReader:
-    """Turns the parts that one experiment file names into systems."""
+    """Combines the parts of one experiment file into systems."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class SystemReader:
         self._forms = FormReader(read, file.metric)
 
     def systems(self) -> tuple[System, ...]:
-        """The combinations in the order of the file, then the retrievers; no two have one label."""
+        """The combinations in file order, then the retrievers; labels are unique."""
         systems = (*(() if self.retrievers_only() else self._combinations()), *self._retrievers())
         self._check_labels(systems)
         return systems
@@ -95,11 +95,11 @@ class SystemReader:
                     )
 
     def retrievers_only(self) -> bool:
-        """Whether the file names retrievers, and nothing that a combination is made of."""
+        """Whether the file names retrievers, and nothing that combinations need."""
         return bool(self._file.retrievers) and not self._file.model_fields_set & COMBINED
 
     def readings(self) -> tuple[Reading, ...]:
-        """Every combination of the readers that the file names, by kind; one without names where it names none."""
+        """Every combination of the readers that the file names, by kind; a single default one if there are none."""
         named = {kind: self._readers(kind, given) for kind, given in self._file.readers.items()}
         found = [dict(zip(named, parts, strict=True)) for parts in itertools.product(*named.values())]
         return tuple(
@@ -111,7 +111,7 @@ class SystemReader:
         )
 
     def _readers(self, kind: str, given: RawSpec | list[RawSpec]) -> list[PluginSpec]:
-        """The readers of one kind of files, which all read it."""
+        """The readers of one kind of files, checked to support it."""
         listed = given if isinstance(given, list) else [given]
         if not listed:
             self._read.refuse(("readers", kind), f"{kind} has no reader. Give at least one, or remove it.")
@@ -128,7 +128,7 @@ class SystemReader:
         return parts
 
     def _read_chunkers(self) -> list[PluginSpec]:
-        """Every chunker on every reading; the reading is in the label where there are several."""
+        """Every chunker on every reading; the reading is in the label if there are several."""
         chunkers, readings = self._parts("chunkers"), self.readings()
         if readings == (USUAL_READING,):
             return chunkers
@@ -139,7 +139,7 @@ class SystemReader:
         ]
 
     def _retrievers(self) -> Iterator[System]:
-        """The searches that exist already, each by its name or what the user calls it."""
+        """The existing searches, each by its name or the user's."""
         seen: set[str] = set()
         for i, given in enumerate(self._file.retrievers):
             name, params = self._read.split((RETRIEVERS, i), given)
@@ -152,7 +152,7 @@ class SystemReader:
             yield System(part, mode, label=part.label)
 
     def _chunkers(self, embedders: list[PluginSpec]) -> list[PluginSpec]:
-        """The chunkers, and the chunks that exist already; those alone where no chunker is written."""
+        """The chunkers, and the existing chunks; only those if no chunker is named."""
         given = self._file.chunks
         if given is None:
             return self._read_chunkers()
@@ -169,13 +169,13 @@ class SystemReader:
         return self._distinct("chunkers", [part, *others])
 
     def _embedders(self) -> list[PluginSpec]:
-        """The models: those of `embedders`, of the file of models, or of both where both are written."""
+        """The models of `embedders`, of the models file, or of both."""
         path, only = self._models_path(), self._models.only
         if path is None:
             if only:
                 raise SettingError(
-                    f"--models-only {','.join(only)} needs a models.toml. Add --models FILE, or write models: FILE "
-                    f"into {self._located.name}."
+                    f"--models-only {','.join(only)} needs a models.toml. Add --models FILE, or models: "
+                    f"FILE to {self._located.name}."
                 )
             return self._parts("embedders")
         both = self._models.path is None and "embedders" in self._file.model_fields_set
@@ -192,19 +192,19 @@ class SystemReader:
         return [*listed, *made]
 
     def _models_path(self) -> Path | None:
-        """The file of models that was asked for, else the one the experiment names."""
+        """The requested models file, else the experiment's."""
         named = self._file.models
         return self._models.path or (
             (self._folder / named.expanduser()).resolve() if named is not None else None
         )
 
     def models_text(self) -> str:
-        """The text of the file of models, or nothing where there is none."""
+        """Text of the models file; '' if there is none."""
         path = self._models_path()
         return path.read_text(encoding="utf-8") if path is not None else ""
 
     def ways(self) -> list[RetrievalSpec]:
-        """How queries are answered, in the order of the file."""
+        """How queries are answered, in file order."""
         file = self._file
         if file.mode is not None and "modes" in file.model_fields_set:
             self._read.refuse(("mode",), "mode and modes both say how to search. Keep one of them.")
@@ -252,14 +252,14 @@ class SystemReader:
         return [part for _, part in self._placed(kind)]
 
     def _placed(self, kind: str) -> list[tuple[int, PluginSpec]]:
-        """The parts of a kind in each of their vector forms, with their places in the file."""
+        """Parts of a kind in each of their vector forms, with their positions in the file."""
         given: list[RawSpec] = getattr(self._file, kind)
         found = [(i, one) for i, item in enumerate(given) for one in self._forms.parts(kind, (kind, i), item)]
         self._distinct(kind, [part for _, part in found], [place for place, _ in found])
         return found
 
     def _check_forms(self, embedders: list[PluginSpec], stores: list[tuple[int, PluginSpec]]) -> None:
-        """Vector forms that the rest of the file has no use for."""
+        """Raise for vector forms that the rest of the file can't use."""
         for place in dict.fromkeys(place for place, _ in stores):
             entry = [part for other, part in stores if other == place]
             self._forms.check_rescored(("stores", place), entry, embedders)
@@ -280,7 +280,7 @@ class SystemReader:
         return parts
 
     def _searches(self, place: int, store: PluginSpec) -> list[BaseModel]:
-        """One set of query arguments for each combination of the listed values."""
+        """One set of query arguments per combination of listed values."""
         plugin = registry.load("stores", store.name)
         name, params = self._read.split(("stores", place), self._file.stores[place])
         at = ("stores", place, name, "query")
@@ -298,13 +298,13 @@ class SystemReader:
             seen.add(system.label)
 
     def _check_stores(self, ways: list[RetrievalSpec], placed: list[tuple[int, PluginSpec]]) -> None:
-        """Refuse a store that no mode can use, and a mode whose vectors no listed store holds."""
+        """Raise for a store that no mode can use, and a mode whose vectors no listed store holds."""
         kinds = {kind: way.mode.name for way in ways if (kind := MODES[way.mode.name].vectors) is not None}
         places, stores = [place for place, _ in placed], [store for _, store in placed]
         held = [[kind for kind in HOLDS if _holds(store, kind)] for store in stores]
         for i, store in enumerate(stores if kinds else []):
             if not held[i]:
-                why = f"{store.name} searches by words only. Leave it out; the modes bm25 and hybrid use it."
+                why = f"{store.name} searches by words only. Remove it; the modes bm25 and hybrid use it."
                 self._read.refuse(("stores", places[i]), why)
         for kind, mode in kinds.items():
             if not any(kind in one for one in held):
@@ -313,11 +313,11 @@ class SystemReader:
                 self._read.refuse(("stores",), f"{why} Choose from: {', '.join(stores_of(kind))}.")
         for i, store in enumerate(stores if kinds else []):
             if not kinds.keys() & set(held[i]):
-                why = f"{store.name} holds {NAMES[held[i][0]]} vectors, and no listed mode uses those."
-                self._read.refuse(("stores", places[i]), f"{why} Leave it out, or add a mode.")
+                why = f"{store.name} holds {NAMES[held[i][0]]} vectors, which no listed mode uses."
+                self._read.refuse(("stores", places[i]), f"{why} Remove it, or add a mode.")
 
     def _encoders(self, ways: list[RetrievalSpec]) -> dict[VectorKind, list[PluginSpec]]:
-        """The listed encoders by kind of vectors; each kind that a mode needs has one, and no other is listed."""
+        """The listed encoders by kind; raises unless each needed kind has one and no other is listed."""
         found: dict[VectorKind, list[PluginSpec]] = {"sparse": [], "tokens": []}
         wanted = {MODES[way.mode.name].vectors: way.mode.name for way in ways}
         for i, part in enumerate(self._parts("encoders")):
@@ -340,14 +340,14 @@ class SystemReader:
 
 
 def _holds(store: PluginSpec, kind: VectorKind) -> bool:
-    """Whether a store can hold a kind of vectors; a collection of others, or one of a small form, has dense ones."""
+    """Whether a store can hold a kind of vectors; existing collections and quantised stores hold dense ones."""
     plugin = registry.load("stores", store.name)
     plain = store.existing is None and not store.form.small and not store.form.rescore
     return issubclass(plugin, HOLDS[kind]) and (plain or kind == "dense")
 
 
 def _label_system(system: System, *, many: bool) -> System:
-    """The system with its label; the store is named where there is a choice of stores, or its form is small."""
+    """The system with its label; the store is named if there are several, or its form is small."""
     label = _join_labels(system, many=many or system.form.storage != "float32" or bool(system.form.rescore))
     if not system.form.small or system.embedder is None or system.store is None:
         return replace(system, label=label, family=label)

@@ -1,4 +1,4 @@
-"""What `bakeoff init` proposes for a table: the columns of id, text and fields, and those of a table of questions."""
+"""`bakeoff init` for a table: proposes the columns of id, text and fields, and those of a table of questions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 SAMPLE_ROWS = 1_000
 MOST_IDS = 1_000_000
-"""Ids of documents that a column of questions is compared with."""
+"""Number of document ids to compare with a column of questions."""
 LONG_TEXT = 40
-"""Characters from which the mean length of a column is that of a text."""
+"""Mean number of characters from which a column counts as text."""
 MOST_VALUES = 50
-"""Different values up to which a column is one to filter by."""
+"""Most distinct values of a column to filter by."""
 DRAFTS = 5
 TITLES = ("title", "subject", "summary", "headline", "name")
 TEXTS = (
@@ -42,19 +42,19 @@ QUESTIONS = ("question", "query", "query_text", "text", "q")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, and its first values as texts."""
+    """A column of a table, with its first values as texts."""
 
     name: str
     values: tuple[str | None, ...]
 
     @cached_property
     def filled(self) -> list[str]:
-        """The values that are there."""
+        """The non-empty values."""
         return [value for value in self.values if value and value.strip()]
 
     @cached_property
     def unique(self) -> bool:
-        """Whether every row has a value, and no two the same."""
+        """Whether every row has a different value."""
         return len(self.filled) == len(self.values) == len(set(self.filled))
 
     @property
@@ -73,14 +73,14 @@ class Column:
         return bool(self.filled) and all(map(_is_number, self.filled))
 
     def has_name(self, *names: str) -> bool:
-        """Whether the column is called one of these, or something that ends in one."""
+        """Whether the column's name is, or ends in, one of these."""
         words = self.name.lower().replace("-", "_").replace(" ", "_").split("_")
         return words[-1] in names
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableSummary:
-    """The columns that are proposed for a table of documents."""
+    """The proposed columns for a table of documents."""
 
     place: Path
     rows: int | None
@@ -93,7 +93,7 @@ class TableSummary:
 
     @property
     def chunkers(self) -> tuple[tuple[str, str], ...]:
-        """The chunkers to compare, each with what it does."""
+        """The chunkers to compare, each with a description."""
         return ("whole", "one chunk per row"), ("sentences", "whole sentences up to a size")
 
     @property
@@ -103,7 +103,7 @@ class TableSummary:
 
     @property
     def size(self) -> str:
-        """How much there is, for the first line of the experiment."""
+        """Size of the corpus, for the first line of the experiment."""
         return f"{self.rows:,} rows" if self.rows is not None else f"{SAMPLE_ROWS:,} rows or more"
 
     def corpus_text(self, into: Path) -> str:
@@ -117,16 +117,16 @@ class TableSummary:
 
 @dataclass(frozen=True, slots=True)
 class QuestionColumns:
-    """The columns of a table of questions: the question, the document that answers it; '' where none was found."""
+    """Columns of a table of questions: the question and the answering document; '' if not found."""
 
     text: str
     document: str
     known: float
-    """The share of rows whose document is in the corpus."""
+    """Share of rows whose document is in the corpus."""
 
 
 def inspect_table(place: Path) -> TableSummary:
-    """Look at the first rows of a table and propose its columns."""
+    """Inspect the first rows of a table and propose its columns."""
     table, columns = _columns(place)
     own = _id_column(columns, place)
     text = _text_columns(columns, own)
@@ -146,7 +146,7 @@ def inspect_table(place: Path) -> TableSummary:
 
 
 def inspect_questions(place: Path, documents: TableSummary) -> QuestionColumns:
-    """The columns of a table of questions; a document's column is found by its values."""
+    """The columns of a table of questions; the document column is found by its values."""
     _, columns = _columns(place)
     ids = _ids(documents)
     shares = {column.name: _share(column, ids) for column in columns}
@@ -157,7 +157,7 @@ def inspect_questions(place: Path, documents: TableSummary) -> QuestionColumns:
     if not shares[document]:
         raise DataError(
             f"no column of {place.name} has values of {documents.id} in {documents.place.name}. Columns: "
-            f"{', '.join(column.name for column in columns)}. One must name the document that answers."
+            f"{', '.join(column.name for column in columns)}. One must contain the answering document."
         )
     if not texts:
         raise DataError(f"{place.name} has no column of questions. Columns: {', '.join(shares)}.")
@@ -198,7 +198,7 @@ def _ids(documents: TableSummary) -> set[str]:
 
 
 def _id_column(columns: Sequence[Column], place: Path) -> str:
-    """The column whose values are unique and that is called an id; else the first unique one that is short."""
+    """The unique column that is named like an id, else the first short unique one."""
     unique = [column for column in columns if column.unique and not column.dated]
     named = [column for column in unique if column.has_name("id", "key", "number", "uuid", "docno", "nr")]
     short = [column for column in unique if column.length < LONG_TEXT]
@@ -211,7 +211,7 @@ def _id_column(columns: Sequence[Column], place: Path) -> str:
 
 
 def _text_columns(columns: Sequence[Column], own: str) -> list[str]:
-    """Titles first, then the columns of long texts; where none is one, the longest."""
+    """Titles first, then columns of long texts; if there are none, the longest."""
     free = [c for c in columns if c.name != own and c.filled and not c.dated and not c.numeric]
     chosen = [c for c in free if c.has_name(*TEXTS) or c.length >= LONG_TEXT]
     if not chosen and free:
@@ -227,7 +227,7 @@ def _is_field(column: Column) -> bool:
 
 
 def _titles(columns: Sequence[Column], own: str, text: Sequence[str]) -> list[tuple[str, str]]:
-    """Ids and first lines of texts, for the drafts of questions."""
+    """Ids and first lines of texts, for drafting questions."""
     by_name = {column.name: column.values for column in columns}
     rows = zip(by_name[own], by_name[text[0]], strict=True)
     found = {" ".join(title.split()[:20]): str(name) for name, title in rows if title and title.strip()}

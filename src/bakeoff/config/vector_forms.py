@@ -16,18 +16,18 @@ from bakeoff.protocols import store_storages
 from bakeoff.types import STORAGES, Json, JsonObject, Metric, VectorForm
 
 FORM_KEYS = {"embedders": ("dims",), "stores": ("storage", "rescore")}
-"""Keys that are no parameters of a plug-in: each value is another form of the same vectors."""
+"""Keys that are not plug-in parameters: each value is another form of the same vectors."""
 MOST_RESCORED = 100
 
 
 class FormReader:
-    """Reads parts with the forms that they name."""
+    """Reads parts with their vector forms."""
 
     def __init__(self, parts: PluginSpecReader, metric: Metric) -> None:
         self._parts, self._metric = parts, metric
 
     def parts(self, kind: str, at: Keys, given: RawSpec) -> Iterator[PluginSpec]:
-        """The part at a place in each of its vector forms."""
+        """The part at a position in each of its vector forms."""
         name, params = self._parts.split(at, given)
         forms = {key: params[key] for key in FORM_KEYS.get(kind, ()) if key in params}
         if not forms:
@@ -46,7 +46,7 @@ class FormReader:
             yield replace(part, label=_label(part.label, form), form=form, family=part.label)
 
     def check_rescored(self, at: Keys, stores: Sequence[PluginSpec], embedders: Sequence[PluginSpec]) -> None:
-        """Refuse to rescore an entry of `stores` none of whose forms is small."""
+        """Raise for rescoring a `stores` entry without a small form."""
         rescored = [one for one in stores if one.form.rescore]
         if rescored and not any(is_small(model, store) for model in embedders for store in rescored):
             self._parts.refuse(
@@ -72,11 +72,11 @@ class FormReader:
 
     def _check_storage(self, part: PluginSpec, value: Json, at: Keys) -> None:
         if part.existing is not None:
-            self._parts.refuse(at, "how a collection of others keeps its vectors is theirs. Remove storage.")
+            self._parts.refuse(at, "storage can't be set for an existing collection. Remove it.")
         had = store_storages(registry.load("stores", part.name))
         if value not in STORAGES or value not in had:
             why = f"{part.name} keeps vectors as {', '.join(had)}"
-            self._parts.refuse(at, f"storage: {value!r} is not there: {why}. Choose one of these.")
+            self._parts.refuse(at, f"storage: {value!r} is not available: {why}. Choose one of these.")
         if value == "binary" and self._metric is Metric.L2:
             self._parts.refuse(
                 at, "storage: binary keeps directions only, which the metric l2 does not compare. Use cosine."
@@ -89,18 +89,20 @@ class FormReader:
                 f"rescore: {value!r} must be a whole number up to {MOST_RESCORED}: candidates fetched for each k.",
             )
         if part.existing is not None:
-            self._parts.refuse(at, "the full vectors of a collection of others are not here. Remove rescore.")
+            self._parts.refuse(
+                at, "the full vectors of an existing collection are not available. Remove rescore."
+            )
 
 
 def is_small(embedder: PluginSpec, store: PluginSpec) -> bool:
-    """Whether vectors of a model in a store are smaller than its full ones, as far as the catalogue tells."""
+    """Whether a model's vectors in a store are smaller than its full ones, as far as the catalogue knows."""
     entry = catalogued_model(embedder)
     cut = embedder.form.dims is not None and (entry is None or embedder.form.dims != entry.dims)
     return cut or store.form.storage != "float32"
 
 
 def fit_rescore(embedder: PluginSpec, store: PluginSpec) -> PluginSpec:
-    """The store without rescoring where the vectors are full."""
+    """The store without rescoring if vectors are full."""
     if not store.form.rescore or is_small(embedder, store):
         return store
     form = replace(store.form, rescore=0)
@@ -115,7 +117,7 @@ def _label(label: str, form: VectorForm) -> str:
 
 
 def _is_own_parameter(part: PluginSpec, dims: Json) -> bool:
-    """Whether one length is asked of the model itself, by a parameter of its plug-in."""
+    """Whether a length is requested from the model itself, by a plug-in parameter."""
     return "dims" in type(part.params).model_fields and not isinstance(dims, list)
 
 

@@ -1,7 +1,5 @@
-"""The one strict reader of the files a user writes (YAML or JSON): every value keeps its line.
-
-Plain words are read as YAML 1.2 reads them: `no`, `on`, `2026-01-13` and `12:30` are texts.
-"""
+"""The strict reader of user files (YAML or JSON): every value keeps its line. Plain words follow YAML 1.2:
+`no`, `on`, `2026-01-13` and `12:30` are texts."""
 
 from __future__ import annotations
 
@@ -32,14 +30,14 @@ Keys = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class YamlDocument:
-    """The content of a file as plain Python values, with the line of each."""
+    """A file's content as plain Python values, with the line of each."""
 
     name: str
     data: Json
     place: SourcePosition = field(repr=False)
 
     def line(self, path: Keys) -> int:
-        """The line of the value at a path; parts that are not in the file are passed over."""
+        """Line of the value at a path; missing parts are skipped."""
         place = self.place
         for part in path:
             if isinstance(place.inside, dict) and part in place.inside:
@@ -59,13 +57,13 @@ class YamlDocument:
 def read(
     path: Path, error: type[UserError], limit: int = LIMIT_BYTES, name: str | None = None
 ) -> YamlDocument:
-    """The content of a YAML or JSON file (`.json`) of at most `limit` bytes; `error` is the class raised."""
+    """Read a YAML or JSON file (`.json`) of at most `limit` bytes; `error` is the class to raise."""
     name = name or str(path)
     return parse(_text(path, name, error, limit), name, error, is_json=path.suffix.lower() == ".json")
 
 
 def parse(text: str, name: str, error: type[UserError], is_json: bool = False) -> YamlDocument:
-    """The content of a YAML or JSON text; `name` is used in error messages."""
+    """Parse a YAML or JSON text; `name` is used in error messages."""
     if is_json:
         text = _checked_json(text, name, error)
     try:
@@ -104,7 +102,7 @@ def _decode(raw: bytes, name: str, error: type[UserError]) -> str:
 
 
 def _checked_json(text: str, name: str, error: type[UserError]) -> str:
-    """A JSON text as YAML's parser reads it: JSON has tabs, and surrogate pairs as escapes."""
+    """A JSON text in a form YAML's parser accepts: JSON allows tabs, and surrogate pairs as escapes."""
     try:
         json.loads(text)
     except json.JSONDecodeError as exc:
@@ -143,7 +141,7 @@ def _unprintable(exc: yaml.YAMLError, text: str, name: str) -> str:
 def validate_model(
     model: type[M], located: YamlDocument, error: type[UserError], name: str | None = None, at: Keys = ()
 ) -> M:
-    """An instance of a pydantic model from a file's content (or the part at a path), or one error."""
+    """Build a pydantic model from a file's content (or the part at a path), or raise one error."""
     from bakeoff.config.pydantic_messages import explain_validation
 
     return explain_validation(model, located, error, name, at)

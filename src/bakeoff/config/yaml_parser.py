@@ -1,4 +1,4 @@
-"""Values and their lines from YAML parser events, with depth, aliases and duplicate keys in its own hands."""
+"""Builds values and their lines from YAML parser events, controlling depth, aliases and duplicate keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bakeoff.types import Json, JsonObject
 
 MAX_DEPTH = 64
 MAX_ALIASED = 100_000
-"""How many values may come from aliases; a file that needs more is a bomb."""
+"""Most values that aliases may expand to; more indicates a YAML bomb."""
 
 _INT = re.compile(r"[-+]?[0-9]+|0x[0-9a-fA-F]+|0o[0-7]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -23,7 +23,7 @@ _TAGS = {"str", "int", "float", "bool", "null", "map", "seq"}
 
 
 class SourcePosition(NamedTuple):
-    """The line of a value, from 1, and the positions of what is inside it."""
+    """Line of a value, from 1, and the positions of its contents."""
 
     line: int
     inside: dict[str, SourcePosition] | list[SourcePosition] | None = None
@@ -34,7 +34,7 @@ def _line(event: Any) -> int:
 
 
 class Builder:
-    """Builds the values and places of one file from its parser events."""
+    """Builds the values and positions of one file from its parser events."""
 
     def __init__(self, name: str, error: type[UserError], events: Iterator[object]) -> None:
         self.name = name
@@ -79,7 +79,7 @@ class Builder:
         return self.mapping(event, depth) if is_map else self.sequence(event, depth)
 
     def alias(self, event: Any) -> tuple[Json, SourcePosition]:
-        """The value of an alias, counted with all it contains."""
+        """Value of an alias, counted with all its contents."""
         if event.anchor not in self.anchors:
             self.fail(
                 event,
@@ -153,7 +153,7 @@ class Builder:
         return int(text, 0) if text[:2] in ("0x", "0o") else int(text)
 
     def known_tag(self, event: Any) -> str:
-        """The short name of a standard tag; others are refused, for they could make objects."""
+        """Short name of a standard tag; others are rejected, since they could create objects."""
         if event.tag is None or event.tag == "!":
             return "str"
         short = str(event.tag).removeprefix("tag:yaml.org,2002:")

@@ -312,7 +312,7 @@ class Result:
         found = match_labels(name, self.done, self.letters)
         if len(found) == 1:
             return found[0]
-        why = f"fits {len(found)} systems" if found else "matches no system"
+        why = f"matches {len(found)} systems" if found else "matches no system"
         raise ComparisonError(f"{name!r} {why} of this run. Systems: {'; '.join(found or self.done)}.")
 
     def timing(self, system: str, phase: str, statistic: str) -> float | None:

@@ -1,7 +1,5 @@
-"""Truth on another reader's text: a judged span is found again by its words.
-
-What a text does not have is lost: it stays in the truth, at a place where no chunk is.
-"""
+"""Aligns truth to another reader's text: finds each judged span again by its words. A span missing in the
+text stays in the truth, at a position no chunk covers."""
 
 from __future__ import annotations
 
@@ -17,11 +15,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LOST = 1 << 30
-"""Where spans start that a text does not have: beyond every text."""
+"""Start of spans that a text lacks: beyond every text."""
 
 
 def align_truth(truth: Truth, reference: pa.Table, documents: pa.Table) -> Truth:
-    """The truth that was resolved on the reference, on the same documents as another reading has them."""
+    """Translate truth resolved on the reference to the same documents in another reading."""
     import pyarrow as pa
 
     table = truth.judgments
@@ -41,13 +39,13 @@ def align_truth(truth: Truth, reference: pa.Table, documents: pa.Table) -> Truth
 
 
 def lost_spans(judgments: pa.Table) -> np.ndarray:
-    """Which judgments are of spans that the text does not have."""
+    """Mask of judgments whose span the text lacks."""
     starts: np.ndarray = judgments["start"].fill_null(0).to_numpy() >= LOST
     return starts
 
 
 class _Texts:
-    """The texts of two readings; words of a text are found once."""
+    """The texts of two readings; each text's words are found once."""
 
     def __init__(self, reference: pa.Table, documents: pa.Table) -> None:
         self._tables = reference, documents
@@ -55,7 +53,7 @@ class _Texts:
         self._words: dict[tuple[int, int], Words] = {}
 
     def find(self, doc: int, start: int, end: int) -> Span | None:
-        """Where a span of the reference is in the other text; None where it is not."""
+        """Locate a span of the reference in the other text; None if it is missing."""
         if self._same[doc]:
             return Span(start, end)
         own, other = self._of(0, doc), self._of(1, doc)

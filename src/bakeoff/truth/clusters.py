@@ -1,4 +1,4 @@
-"""Which queries belong together: those that name the same cluster, and those that the same documents answer (F59)."""
+"""Clusters of queries: those with the same `cluster:`, and those answered by the same documents (F59)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NAMED_DOCUMENTS = 3
-"""A cluster of more documents is named by the first of them and a hash of all."""
+"""A larger cluster is named by its first document and a hash of all."""
 
 BROAD = 10
-"""An answer in this many documents, and in more than half of the corpus, is about none of them in particular."""
+"""An answer in this many documents, and in over half of the corpus, does not tie a query to any of them."""
 
 
 def query_clusters(
     queries: Sequence[Query], judgments: pa.Table, documents: Sequence[str] = (), *, corpus: int = 0
 ) -> tuple[str, ...]:
-    """The cluster of each query: its own `cluster:`, else the documents with its highest grade, else the query alone.
-
-    A query that most documents answer is alone too: no document of theirs can be indexed so badly that it fails.
-    `judgments` number queries and documents by place; `documents` are the ids by which clusters are named, `corpus`
-    is how many documents there are, 0 if unknown.
-    """
+    """Cluster of each query: its own `cluster:`, else the documents with its highest grade, else the query
+    alone. A query that most documents answer is also alone: no single document can make it fail. `judgments`
+    number queries and documents by position; `documents` are ids for naming clusters, `corpus` is the number
+    of documents, 0 if unknown."""
     answers = {query: found for query, found in _answers(judgments).items() if not _broad(len(found), corpus)}
     return tuple(
         query.cluster or _name(answers.get(place, ()), documents) or f"query {query.id}"
@@ -39,7 +37,7 @@ def _broad(documents: int, corpus: int) -> bool:
 
 
 def _answers(judgments: pa.Table) -> dict[int, tuple[int, ...]]:
-    """For each query the documents that have its highest grade above 0, ascending."""
+    """For each query, the documents with its highest grade above 0, ascending."""
     best: dict[int, int] = {}
     found: dict[int, set[int]] = {}
     columns = (judgments[name].to_pylist() for name in ("query", "doc", "grade"))

@@ -1,4 +1,4 @@
-"""The documents as truth rules see them: found by name, read by row, with lines and sections."""
+"""The documents for truth rules: found by name, read by row, with lines and sections."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 KEPT = 256
-"""How many documents are held as Python texts."""
+"""Number of documents cached as Python strings."""
 _BREAK = re.compile(r"\r\n|\r|\n")
 
 
 class TruthCorpus:
-    """A documents table; texts are read on demand, names and sections are listed when first asked for."""
+    """A documents table; texts are read on demand, names and sections on first use."""
 
     def __init__(self, documents: pa.Table, unread: Sequence[Skipped] = ()) -> None:
         self.table = documents
         self._unread = unread
-        # a few at a time, so that a scan of all documents does not hold them all
+        # a few at a time, so that scanning all documents does not hold them all
         self.text = lru_cache(KEPT)(self._text)
         self.line_starts = lru_cache(KEPT)(self._line_starts)
 
@@ -41,7 +41,7 @@ class TruthCorpus:
 
     @cached_property
     def sections(self) -> pa.Table:
-        """The sections of all documents: doc, start, end, deep_end (int32) and section, its title."""
+        """Sections of all documents: doc, start, end, deep_end (int32) and section, its title."""
         import pyarrow as pa
 
         numbers = [(key, pa.int32()) for key in ("doc", "start", "end", "deep_end")]
@@ -51,7 +51,7 @@ class TruthCorpus:
 
     @cached_property
     def lines(self) -> pa.Table:
-        """The lines of all documents that are not blank: doc, start and end (int32)."""
+        """Non-blank lines of all documents: doc, start and end (int32)."""
         import pyarrow as pa
 
         schema = pa.schema([(key, pa.int32()) for key in ("doc", "start", "end")])
@@ -83,21 +83,21 @@ class TruthCorpus:
         return str(self.table["text"][doc].as_py())
 
     def _line_starts(self, doc: int) -> list[int]:
-        """The character at which each line of a document starts."""
+        """First character of each line of a document."""
         return line_starts(self.text(doc))
 
     def line_of(self, doc: int, character: int) -> int:
-        """The line of a character of a document, from 1."""
+        """Line of a character of a document, from 1."""
         return bisect_right(self.line_starts(doc), character)
 
 
 def line_starts(text: str) -> list[int]:
-    """The character at which each line starts; LF, CRLF and CR end a line, as for Python."""
+    """First character of each line; LF, CRLF and CR end a line, as in Python."""
     return [0, *(match.end() for match in _BREAK.finditer(text))]
 
 
 def _line_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where each line that is not blank begins and ends, without its newline."""
+    """Start and end of each non-blank line, without its newline."""
     starts = line_starts(text)
     for start, past in zip(starts, [*starts[1:], len(text)], strict=True):
         line = text[start:past].rstrip("\r\n")

@@ -1,4 +1,5 @@
-"""Documents by name: exact id, path suffix (the extension may be left out), glob; several or none is an error."""
+"""Finds documents by name: exact id, path suffix (extension optional) or glob; several matches or none is an
+error."""
 
 from __future__ import annotations
 
@@ -16,11 +17,11 @@ from bakeoff.types import Skipped
 SHOWN = 3
 _GLOB = re.compile(r"[*?\[]")
 _POOL = 5_000
-"""How many names are compared when the nearest are looked for."""
+"""Most names to compare when searching for the nearest."""
 
 
 class Names:
-    """Document ids, found the ways a query file may write them (C-18)."""
+    """Document ids, found by any form a query file may use (C-18)."""
 
     def __init__(self, ids: Sequence[str], unread: Sequence[Skipped] = ()) -> None:
         self.ids = ids
@@ -43,14 +44,14 @@ class Names:
         return rows[-1] if rows else None
 
     def one(self, name: str) -> int:
-        """The row of the one document that is meant."""
+        """Row of the one matching document."""
         rows = self.find(name)
         if len(rows) > 1:
             raise TruthError(self._ambiguous(name, rows))
         return rows[0]
 
     def find(self, name: str, match: NameMatch = "auto") -> list[int]:
-        """The rows of the documents that are meant; only globs and substrings may mean several."""
+        """Rows of the matching documents; only globs and substrings may match several."""
         rows = self._find(name, match)
         if not rows:
             raise TruthError(self._unknown(name, match))
@@ -59,7 +60,7 @@ class Names:
         return rows
 
     def left_out(self, name: str, match: NameMatch = "auto") -> list[Skipped]:
-        """The files that a name means and that were not read; a pattern means only those that may hold text."""
+        """Matching files that were not read; a pattern matches only those that may contain text."""
         if not self._unread or (match != "substring" and self._row(name) is not None):
             return []
         rows = self._unread_names._find(name, match, stems=not self._find(name, match))
@@ -93,7 +94,7 @@ class Names:
         return [row for row in rows if f"/{self.ids[row]}".endswith(f"/{name}")]
 
     def _without_extension(self, name: str) -> list[int]:
-        """The documents whose path ends with a name that leaves out their extension: doc_040 means doc_040.md."""
+        """Documents whose path ends with a name without its extension: doc_040 matches doc_040.md."""
         name = _plain_path(name)
         rows = self._by_stem.rows(_last_part(name))
         return [row for row in rows if f"/{self.ids[row].rpartition('.')[0]}".endswith(f"/{name}")]
@@ -122,7 +123,7 @@ class Names:
         return f'Fix the name, or use a glob: documents: ["{stem}*"].'
 
     def nearest(self, name: str) -> list[str]:
-        """Up to three ids that look like a name."""
+        """Up to three similar ids."""
         word = _last_part(name.strip("*")).lower()
         starting: dict[str, int] = {}
         pool: dict[str, int] = {}
@@ -163,12 +164,12 @@ def _stem(name: str) -> str:
 
 
 def _plain_path(name: str) -> str:
-    """A path below the corpus folder, however it is written."""
+    """Normalise a path below the corpus folder."""
     return name.replace("\\", "/").removeprefix("./").lstrip("/")
 
 
 def glob_expression(pattern: str) -> str:
-    """A regular expression for a glob over paths: `*` and `?` stay inside a component, `**` does not."""
+    """A regular expression for a path glob: `*` and `?` stay inside a component, `**` does not."""
     out = "(?:.*/)?"
     for part in re.split(r"(\*\*/?|\*|\?|\[[^\]]*\])", pattern.removeprefix("./").removeprefix("/")):
         if part.startswith("**"):

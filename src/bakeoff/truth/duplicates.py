@@ -1,8 +1,6 @@
-"""Queries that ask the same: equal words, or nearly the same set of words (F10).
-
-Two sets with a Jaccard index of at least t share one of the rarest words of each; an index of these words, kept by
-set size and place, is all that has to be looked at (prefix and position filter).
-"""
+"""Queries that ask the same: equal words, or nearly the same set of words (F10). Two sets with a Jaccard
+index of at least t share one of each one's rarest words, so only an index of these words, by set size and
+position, is searched (prefix and position filter)."""
 
 from __future__ import annotations
 
@@ -15,12 +13,12 @@ from bakeoff.truth.query_words import words
 
 JACCARD = 0.8
 CROWD = 50
-"""Of a group of this many alike queries no further ones are compared with others: the group is found anyway."""
+"""In a group of this many similar queries, further ones are not compared: the group is found anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarQueries:
-    """Two queries by their places; `same` where all words are equal and in the same order."""
+    """Two queries by index; `same` if all words are equal and in the same order."""
 
     first: int
     second: int
@@ -29,7 +27,7 @@ class SimilarQueries:
 
 
 def find_similar(texts: Sequence[str], threshold: float = JACCARD) -> list[SimilarQueries]:
-    """For every text that is like an earlier one, the nearest earlier one."""
+    """For every text similar to an earlier one, the most similar earlier one."""
     spoken = [words(text) for text in texts]
     first_of: dict[tuple[str, ...], int] = {}
     found: list[SimilarQueries] = []
@@ -46,7 +44,7 @@ def find_similar(texts: Sequence[str], threshold: float = JACCARD) -> list[Simil
 
 @dataclass(slots=True)
 class _Index:
-    """Places by (word, size of the set, position of the word in it)."""
+    """Indices by (word, size of the set, position of the word in it)."""
 
     threshold: float
     rank: dict[str, int]
@@ -55,12 +53,12 @@ class _Index:
     )
 
     def prefix(self, bag: frozenset[str]) -> list[str]:
-        """The rarest words, one of which any set that is near enough must share."""
+        """The rarest words; any set that is similar enough shares one of them."""
         length = len(bag) - math.ceil(self.threshold * len(bag) - 1e-9) + 1
         return sorted(bag, key=self.rank.__getitem__)[:length]
 
     def candidates(self, bag: frozenset[str]) -> Iterator[int]:
-        """Places whose sets could be near enough."""
+        """Indices whose sets could be similar enough."""
         size = len(bag)
         for position, word in enumerate(self.prefix(bag)):
             for (other_size, other_position), places in self.postings.get(word, {}).items():
@@ -69,7 +67,7 @@ class _Index:
                     yield from places
 
     def add(self, place: int, bag: frozenset[str]) -> None:
-        """Make a set findable."""
+        """Add a set to the index."""
         for position, word in enumerate(self.prefix(bag)):
             self.postings[word][len(bag), position].append(place)
 

@@ -1,8 +1,6 @@
-"""A judgment set that people made in a review, and how it takes the place of rules.
-
-The queries in a set are judged by the set alone; all others keep their rules (S4-53). A judgment holds for the text it
-was made on: where the document now reads otherwise there, it is left out and said.
-"""
+"""A judgment set from a human review, and how it replaces rules. Queries in a set are judged by the set
+alone; all others keep their rules (S4-53). A judgment applies to the text it was made on: if the document
+changed there, it is dropped and reported."""
 
 from __future__ import annotations
 
@@ -29,15 +27,15 @@ if TYPE_CHECKING:
 VERSION = 1
 MARK = "judgments"
 MODEL = "model:"
-"""How the source of a judgment begins that a language model made; its name follows."""
+"""Prefix of the source of a language model's judgment, before its name."""
 STABILITY = "; "
-"""Separates a model's name from how stable its grades are."""
+"""Separates a model's name from its grades' stability."""
 NOT_BY_PEOPLE = "not by people"
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedSpan:
-    """One judgment: a span of a document, its grade for a query, who said so, and the hash of the text judged."""
+    """One judgment: a span of a document, its grade for a query, its source, and the hash of the judged text."""
 
     query: str
     document: str
@@ -50,14 +48,14 @@ class JudgedSpan:
 
 @dataclass(frozen=True, slots=True)
 class JudgmentSet:
-    """The judgments of a review, in order of query and place."""
+    """The judgments of a review, ordered by query and position."""
 
     run: str
     reviewers: tuple[str, ...]
     rows: tuple[JudgedSpan, ...]
 
     def fingerprint(self) -> str:
-        """The name of the set: what was judged how, and by whom."""
+        """Fingerprint of the set: what was judged, how, and by whom."""
         return fingerprint("judgment set", [asdict(row) for row in self.rows])
 
     @property
@@ -67,7 +65,7 @@ class JudgmentSet:
 
 
 def judgment_set(run: str, reviewers: Iterable[str], rows: Iterable[JudgedSpan]) -> JudgmentSet:
-    """A set with its rows in order, so that equal judgments have equal fingerprints."""
+    """A set with sorted rows, so that equal judgments have equal fingerprints."""
     ordered = sorted(rows, key=lambda row: (row.query, row.document, row.start, row.end))
     return JudgmentSet(run, tuple(sorted(set(reviewers))), tuple(ordered))
 
@@ -83,7 +81,7 @@ def judgments_text(judged: JudgmentSet) -> str:
 
 
 def read_judgments(path: Path) -> JudgmentSet:
-    """A set from its file; one that was edited by hand is refused, because its fingerprint names other judgments."""
+    """Read a set; raises if it was edited by hand, because its fingerprint names other judgments."""
     if not path.is_file():
         raise DataError(
             f"{path} does not exist. Make it with: bakeoff review judgments FOLDER --out {path.name}"
@@ -116,9 +114,9 @@ def with_judgments(
     unread: Sequence[Skipped] = (),
     allowed: Collection[str] = (),
 ) -> Truth:
-    """The truth in which the queries of a set are judged by people, and all others by their rules.
+    """Truth where a set's queries are judged by people, and all others by their rules.
 
-    A judgment of one of the `unread` files is an error, or a warning where `allowed` has its code (F55).
+    A judgment of one of the `unread` files is an error, or a warning if `allowed` has its code (F55).
     """
     import pyarrow as pa
 
@@ -141,12 +139,12 @@ def with_judgments(
 
 
 def _concerns(problem: Problem, reviewed: set[str]) -> bool:
-    """Whether a problem of the rules still counts where people judged: a rule that cannot be read always does."""
+    """Whether a rule problem still matters where people judged: an unreadable rule always does."""
     return problem.query_id not in reviewed or (problem.level == "error" and problem.code != UNREAD)
 
 
 def _unread_problems(lost: Sequence[JudgedSpan], reasons: Mapping[str, str], level: Level) -> list[Problem]:
-    """One problem for each file that people judged and that was not read."""
+    """One problem per file that people judged but that was not read."""
     by_file: dict[str, list[str]] = {}
     for row in lost:
         by_file.setdefault(row.document, []).append(row.query)
@@ -154,7 +152,8 @@ def _unread_problems(lost: Sequence[JudgedSpan], reasons: Mapping[str, str], lev
         Problem(
             level,
             "",
-            f"people judged {name} for {', '.join(dict.fromkeys(queries))}, and it was not read ({reasons[name]}).",
+            f"people judged {name} for {', '.join(dict.fromkeys(queries))}, but it was not read "
+            f"({reasons[name]}).",
             UNREAD,
         )
         for name, queries in by_file.items()
@@ -162,7 +161,7 @@ def _unread_problems(lost: Sequence[JudgedSpan], reasons: Mapping[str, str], lev
 
 
 def judged_by_models(judgments: pa.Table) -> list[str]:
-    """What must be said of a truth in which a model's suggestions count."""
+    """Notes on a truth that includes a model's judgments."""
     said = Counter(source for source in judgments["source"].to_pylist() if source.startswith(MODEL))
     return [_model_note(source, count, judgments.num_rows) for source, count in sorted(said.items())]
 
@@ -171,14 +170,14 @@ def _model_note(source: str, count: int, rows: int) -> str:
     model, _, stability = source.removeprefix(MODEL).partition(STABILITY)
     return (
         f"judged by a model ({model}), {NOT_BY_PEOPLE}: {count:,} of {rows:,} judgments"
-        f" ({stability or 'no grade was asked for twice'}). What follows is about what that model calls relevant."
+        f" ({stability or 'no grade was asked for twice'}). Results reflect what that model considers relevant."
     )
 
 
 def _holding(
     judged: JudgmentSet, place: Mapping[str, int], documents: pa.Table, unread: Sequence[JudgedSpan]
 ) -> tuple[list[JudgedSpan], list[Problem]]:
-    """The judgments whose query, document and text are still there; a problem for those that are not."""
+    """Judgments whose query, document and text still exist, and a problem for the others."""
     rows, texts = _rows(documents, judged.rows), documents["text"]
     holding: list[JudgedSpan] = []
     lost: dict[str, list[JudgedSpan]] = {}

@@ -1,4 +1,4 @@
-"""Sentences of documents that synthetic queries were made of: tagged, and blanked so that no query finds itself."""
+"""Source sentences of synthetic queries: tagged, and blanked so that no query finds its own source."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from bakeoff.truth.spans import passages
 
 LEAK = "leak"
-"""The tag of a query whose text occurs in the document that answers it."""
+"""The tag of a query whose text occurs in the answering document."""
 
 _SEEN = re.compile(r"\S")
 
 
 def blank_sentences(text: str, sentences: Iterable[str]) -> str:
-    """A text in which each of the sentences is blank; every offset and line stays."""
+    """Blank each of the sentences in a text; offsets and lines stay the same."""
     for sentence in sentences:
         for start, end in passages(text, sentence):
             text = text[:start] + _SEEN.sub(" ", text[start:end]) + text[end:]

@@ -1,4 +1,4 @@
-"""Rules that point at places: documents, spans and sections."""
+"""Resolves rules that name places: documents, spans and sections."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADING, LABEL = "heading", "section label of a chunk"
 
 
 class PlaceFinder:
-    """Answers rules that point at places of a corpus."""
+    """Resolves rules that name places in a corpus."""
 
     def __init__(self, corpus: TruthCorpus, chunkings: Mapping[str, pa.Table]) -> None:
         self.corpus = corpus
@@ -32,7 +32,7 @@ class PlaceFinder:
         self._spans = SpanFinder(corpus, chunkings)
 
     def find(self, rule: Rule) -> list[RuleMatches]:
-        """What a rule finds, or a TruthError with every part of it that cannot be found."""
+        """What a rule matches, or a TruthError with every part that can't be found."""
         match rule:
             case Documents():
                 return [self._documents(rule)]
@@ -44,8 +44,8 @@ class PlaceFinder:
                 return [self._headings(rule)]
             case NeighboursRule():
                 raise TruthError(
-                    f"neighbours: {rule.count} are known only from vectors, by exact search while running."
-                    " Compare stores with the measure kNN@k, and give this query a truth of its own."
+                    f"neighbours: {rule.count} are known only once vectors exist, during a run. Compare "
+                    "stores with the measure kNN@k, and write truth for this query."
                 )
         raise TypeError(f"no such rule: {rule!r}")
 
@@ -56,7 +56,7 @@ class PlaceFinder:
             try:
                 rows += self.corpus.names.find(name, rule.match)
             except TruthError as exc:
-                # a file that was not read is its own finding, with its reason
+                # an unread file is a separate finding, with its reason
                 wrong += [] if self.corpus.names.left_out(name, rule.match) else [str(exc)]
         _raise(wrong)
         return hits(rule.source, rule.grade, whole_documents(sorted(set(rows))))
@@ -93,7 +93,7 @@ class PlaceFinder:
 
     def _labels(self, rule: Sections) -> list[RuleMatches]:
         if not self.chunkings:
-            raise TruthError("the rule is over chunks, but no chunker is set. Name a chunker first.")
+            raise TruthError("the rule is over chunks, but no chunker is set. Add a chunker.")
         return [self._matches_in(rule, name, chunks) for name, chunks in self.chunkings.items()]
 
     def _matches_in(self, rule: Sections, chunking: str, chunks: pa.Table) -> RuleMatches:
@@ -102,7 +102,7 @@ class PlaceFinder:
 
 
 def _chosen(rule: Sections, known: pa.ChunkedArray, what: str) -> np.ndarray:
-    """Rows whose title contains one of the wanted ones, which are alternatives; it is an error if none is found."""
+    """Rows whose title contains one of the wanted alternatives; raises if none is found."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

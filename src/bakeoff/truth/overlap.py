@@ -1,4 +1,4 @@
-"""Which spans of two sets overlap, by sorted search: no loop over pairs that do not."""
+"""Finds overlapping spans of two sets by sorted search, without a loop over all pairs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 WHOLE = -1
-"""The start and end of a range that is a whole document."""
+"""Start and end of a range that is a whole document."""
 _FAR = 1 << 32
-"""More than any character position, so that (document, position) is one sortable number."""
+"""Larger than any character position, so that (document, position) is one sortable number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Places in documents: parallel int32 arrays of document row, start and end in characters."""
+    """Ranges in documents: parallel int32 arrays of document row, start and end in characters."""
 
     doc: np.ndarray
     start: np.ndarray
@@ -26,7 +26,7 @@ class Ranges:
 
     @property
     def whole(self) -> np.ndarray:
-        """Which of them are whole documents."""
+        """Mask of whole documents."""
         return self.start == WHOLE
 
     def take(self, rows: np.ndarray) -> Ranges:
@@ -35,12 +35,12 @@ class Ranges:
 
 
 def ranges(doc: Iterable[int], start: Iterable[int], end: Iterable[int]) -> Ranges:
-    """Ranges from anything numpy makes integers of."""
+    """Build ranges from anything numpy can convert to integers."""
     return Ranges(*(np.asarray(part, dtype=np.int32) for part in (doc, start, end)))
 
 
 def overlapping_pairs(parts: Iterable[Ranges]) -> Ranges:
-    """All ranges of several sets in order."""
+    """Concatenate several sets of ranges."""
     every = [ranges((), (), ()), *parts]
     return Ranges(
         *(np.concatenate([getattr(part, key) for part in every]) for key in ("doc", "start", "end"))
@@ -48,7 +48,7 @@ def overlapping_pairs(parts: Iterable[Ranges]) -> Ranges:
 
 
 def changes(*columns: np.ndarray) -> np.ndarray:
-    """Which rows of sorted columns are the first of their values."""
+    """Mask of rows in sorted columns that are the first of their values."""
     first = np.zeros(len(columns[0]), dtype=bool)
     first[:1] = True
     for column in columns:
@@ -58,14 +58,14 @@ def changes(*columns: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class OverlapPairs:
-    """Rows of the left and of the right set that overlap, in order of left, then of the right's start."""
+    """Row pairs of the left and right set that overlap, ordered by left, then by the right's start."""
 
     left: np.ndarray
     right: np.ndarray
 
 
 def overlap_pairs(left: Ranges, right: Ranges, share: float = 0.0) -> OverlapPairs:
-    """Pairs that share at least one character, and at least `share` of the shorter one's characters."""
+    """Pairs that share at least one character, and at least `share` of the shorter one's."""
     order, starts, reach = _sort_ranges(right)
     base = left.doc.astype(np.int64) * _FAR
     first = np.searchsorted(reach, base + np.maximum(left.start, 0), side="right")
@@ -79,7 +79,7 @@ def overlap_pairs(left: Ranges, right: Ranges, share: float = 0.0) -> OverlapPai
 
 
 def share_of_shorter(one: Ranges, other: Ranges) -> np.ndarray:
-    """Shared characters divided by the shorter length; a whole document shares all of what is not empty."""
+    """Shared characters divided by the shorter length; a whole document shares everything that is not empty."""
     shared = np.minimum(one.end, other.end).astype(np.int64) - np.maximum(one.start, other.start)
     shorter = np.minimum(one.end.astype(np.int64) - one.start, other.end.astype(np.int64) - other.start)
     empty = (one.start == one.end) & ~one.whole | (other.start == other.end) & ~other.whole
@@ -88,19 +88,19 @@ def share_of_shorter(one: Ranges, other: Ranges) -> np.ndarray:
 
 
 def _sort_ranges(given: Ranges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Order by document and start; the starts; and how far any range up to each place reaches."""
+    """Order by document and start; the starts; and the running maximum of ends."""
     base = given.doc.astype(np.int64) * _FAR
     begin = base + np.maximum(given.start, 0)
     until = np.where(given.whole, base + _FAR - 1, base + given.end)
     del base
-    if (begin[1:] >= begin[:-1]).all():  # in the order of the chunk table: nothing to sort or to copy
+    if (begin[1:] >= begin[:-1]).all():  # already in chunk-table order: nothing to sort or copy
         return np.arange(len(begin)), begin, np.maximum.accumulate(until, out=until)
     order = np.lexsort((given.end, begin))
     return order, begin[order], np.maximum.accumulate(until[order])
 
 
 def _expand_ranges(first: np.ndarray, past: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(row, place) for every place from first to past of every row."""
+    """(row, position) for every position from first to past of every row."""
     counts = past - first
     rows = np.repeat(np.arange(len(first)), counts)
     offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

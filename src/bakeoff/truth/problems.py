@@ -1,4 +1,4 @@
-"""What is wrong with a truth, collected so that everything is reported at once."""
+"""Problems of a truth, collected so that all are reported at once."""
 
 from __future__ import annotations
 

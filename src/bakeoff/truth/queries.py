@@ -1,4 +1,4 @@
-"""The query file: questions with their labels and truth, read once and checked as a whole."""
+"""The query file: questions with labels and truth, read once and validated as a whole."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ End = Annotated[int, BeforeValidator(lambda value: _seconds(value, last_second),
 
 
 class ConditionPart(RuleFields):
-    """What a field must hold: one of some values, a number within bounds, or a date within bounds, ends included."""
+    """Condition on a field: one of some values, or a number or date within inclusive bounds."""
 
     among: list[str | int | float] = Field(default_factory=list, description="written as the value or a list")
     least: float | None = None
@@ -112,7 +112,7 @@ class ConditionPart(RuleFields):
     def _within(self) -> ConditionPart:
         if not self.among and self.least is None and self.most is None and not self.dated:
             raise ValueError(
-                "it asks for nothing. Write a value, a list, {least: …, most: …} or {from: …, to: …}"
+                "it has no condition. Write a value, a list, {least: …, most: …} or {from: …, to: …}"
             )
         if self.least is not None and self.most is not None and self.least > self.most:
             raise ValueError(f"least {self.least:g} is above most {self.most:g}. Swap them")
@@ -130,7 +130,7 @@ Filter = dict[
 
 
 class LabelsPart(RuleFields):
-    """Labels of a query; under `defaults` they hold for every query that has none of its own."""
+    """Labels of a query; under `defaults` they apply to every query without its own."""
 
     category: Text | None = None
     difficulty: Difficulty | None = None
@@ -154,7 +154,7 @@ class QueryPart(LabelsPart):
 
 
 class MetadataPart(RuleFields):
-    """What the file says about itself; declared counts and mixes are checked against the queries."""
+    """The file's description of itself; declared counts and mixes are checked against the queries."""
 
     name: str = ""
     description: str = ""
@@ -175,7 +175,7 @@ class QueryFile(RuleFields):
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a query file declares: category → number of queries (None: not said), difficulty → share."""
+    """Declarations of a query file: category → number of queries (None: not declared), difficulty → share."""
 
     name: str = ""
     description: str = ""
@@ -187,10 +187,8 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class QuerySet:
-    """Queries in file order with the rule of each (None: negative or unjudged).
-
-    `filters` has what each searches among, and is empty where no query has a filter.
-    """
+    """Queries in file order with the rule of each (None: negative or unjudged). `filters` has each query's
+    filter, and is empty if there are none."""
 
     queries: tuple[Query, ...]
     rules: tuple[Rule | None, ...]
@@ -220,7 +218,7 @@ def read_queries(path: Path) -> QuerySet:
 
 
 def query_set(located: YamlDocument) -> QuerySet:
-    """The queries of a file's content."""
+    """Build the query set from a file's content."""
     file = yaml_document.validate_model(QueryFile, located, QueryFileError)
     queries = tuple(_query(part, file.defaults) for part in file.queries)
     metadata = _metadata(file.metadata)
@@ -235,7 +233,7 @@ def _rule(part: QueryPart) -> Rule | None:
 
 
 def _filters(parts: list[QueryPart]) -> tuple[Where, ...]:
-    """Each query's filter, or nothing at all where there is none."""
+    """Each query's filter; empty if there are none."""
     found = tuple(tuple(one.condition(name) for name, one in part.filter.items()) for part in parts)
     return found if any(found) else ()
 

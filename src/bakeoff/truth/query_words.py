@@ -1,4 +1,4 @@
-"""Texts as they are compared: words without case and punctuation."""
+"""Normalised words of a text, for comparison: without case and punctuation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from bakeoff.corpus.segmentation import word_spans
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in order, in any script."""
+    """Words of a text in order, in any script."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return [folded[start:end] for start, end in word_spans(folded)]

@@ -1,4 +1,5 @@
-"""Rules against documents and chunks: every rule is executed, every hit counted, every problem said."""
+"""Resolves rules against documents and chunks: every rule is executed, every match counted, every problem
+reported."""
 
 from __future__ import annotations
 
@@ -37,11 +38,11 @@ if TYPE_CHECKING:
 
 Path = tuple[str | int, ...]
 UNREAD = "unread"
-"""The code of problems about files that were not read, as `allow` of an experiment names it."""
+"""Code of problems about files that were not read, as used in an experiment's `allow`."""
 FEW_DOCUMENTS = "few-documents"
-"""The code of truth that finds fewer documents than its `min_documents`, as `allow` names it."""
+"""Code of truth that matches fewer documents than its `min_documents`, as used in `allow`."""
 UNJUDGED_COPY = "unjudged-copy"
-"""The code of the warning about copies of right documents; it concerns all queries, and is filed under the first."""
+"""Code of the warning about copies of right documents; it concerns all queries and is filed under the first."""
 SHOWN = 3
 SCANNED = 65_536
 """Documents whose texts are looked through in one step."""
@@ -49,7 +50,7 @@ SCANNED = 65_536
 
 @dataclass(frozen=True, slots=True)
 class RuleHits:
-    """How often one rule of a query was true, and in how many documents; `rule` is its path in the truth."""
+    """How often one rule of a query matched, and in how many documents; `rule` is its path in the truth."""
 
     query_id: str
     source: str
@@ -62,7 +63,7 @@ class RuleHits:
 
 @dataclass(frozen=True, slots=True)
 class UnreadTruth:
-    """A file that a query's truth names and that was not read: the name or pattern in the truth, and the reason."""
+    """A file that a query's truth names but that was not read: the name or pattern, and the reason."""
 
     query_id: str
     name: str
@@ -72,18 +73,19 @@ class UnreadTruth:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Judgments of all queries (query = its place in the set), what each rule hit, what is wrong, what was not read."""
+    """Judgments of all queries (query = its index in the set), what each rule matched, problems, and unread
+    files."""
 
     judgments: pa.Table
     hits: tuple[RuleHits, ...]
     problems: tuple[Problem, ...]
     unread: tuple[UnreadTruth, ...] = ()
     aligned: bool = False
-    """Whether spans were found again in the text of one of several readers; some may be lost there."""
+    """Whether spans were aligned to the text of one of several readers, where some may be missing."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        """The problems that must not be run with."""
+        """The problems that stop a run."""
         return tuple(problem for problem in self.problems if problem.level == "error")
 
 
@@ -97,10 +99,10 @@ def resolve(
     unread: Sequence[Skipped] = (),
     allowed: Collection[str] = (),
 ) -> Truth:
-    """The judgments of a query set; `chunkings` (fingerprint → chunks) serve rules over chunks.
+    """Resolve a query set; `chunkings` (fingerprint → chunks) serve rules over chunks.
 
-    With `strict`, problems of level error raise one TruthError that lists them all. A truth that names one of the
-    `unread` files (F55) or finds too few documents is an error, or a warning where `allowed` has its code.
+    With `strict`, errors raise one TruthError that lists them all. Truth that names one of the
+    `unread` files (F55) or matches too few documents is an error, or a warning if `allowed` has its code.
     """
     work = _Resolver(queries, TruthCorpus(documents, unread), chunkings, seconds, allowed)
     truth = work.truth()
@@ -110,7 +112,7 @@ def resolve(
 
 
 def require_sound(truth: Truth) -> None:
-    """Raise one TruthError that lists every error of a truth, if it has any."""
+    """Raise one TruthError that lists every error of a truth, if there are any."""
     if truth.errors:
         raise TruthError(lines=[problem.message for problem in truth.errors])
 
@@ -138,7 +140,7 @@ class _Resolver:
     def _answers(
         self, corpus: TruthCorpus, chunkings: Mapping[str, pa.Table], seconds: float
     ) -> dict[tuple[int, Path], Answer]:
-        """What every leaf of every rule finds."""
+        """What every leaf of every rule matches."""
         found: dict[tuple[int, Path], Answer] = {}
         asked: list[tuple[int, Path]] = []
         texts: list[Sql | WordsRule] = []
@@ -171,7 +173,7 @@ class _Resolver:
         return Truth(judgments, tuple(self.rule_hits), tuple(self.problems), tuple(self.unread))
 
     def _query(self, query: int, rule: Rule) -> list[RuleMatches]:
-        """What a query's truth finds, each source and chunking once."""
+        """What a query's truth matches, once per source and chunking."""
         before = len(self.problems)
         parts = self._node(query, (), rule)
         keys = dict.fromkeys((part.source, part.chunking) for part in parts)
@@ -184,12 +186,12 @@ class _Resolver:
                 self._say("warning", query, (), text, UNREAD)
         elif not any(problem.level == "error" for problem in self.problems[before:]):
             self._say(
-                "error", query, (), "its truth finds nothing relevant. Widen a rule, or say truth: negative."
+                "error", query, (), "its truth matches nothing. Widen a rule, or write truth: negative."
             )
         return whole
 
     def _node(self, query: int, path: Path, rule: Rule) -> list[RuleMatches]:
-        """What one rule of a tree finds, counted and held against what its author expects."""
+        """What one rule of a tree matches, compared with its author's expectation."""
         match rule:
             case AnyOf() | AllOf():
                 parts = self._combine(query, path, rule)
@@ -247,7 +249,7 @@ class _Resolver:
             return
         docs = len(np.unique(overlapping_pairs(part.at for part in parts).doc))
         if rule.min_documents is not None and docs < rule.min_documents:
-            text = f"{rule.source} finds {docs} documents, min_documents says {rule.min_documents}."
+            text = f"{rule.source} finds {docs} documents, but min_documents is {rule.min_documents}."
             remedy = f"Widen the rule, correct the number, or measure anyway: allow: [{FEW_DOCUMENTS}]."
             self._say(self._level(FEW_DOCUMENTS), query, path, f"{text} {remedy}", FEW_DOCUMENTS)
         if rule.expected is None:
@@ -267,7 +269,7 @@ class _Resolver:
 
 
 def _names(rule: Rule) -> list[tuple[str, NameMatch]]:
-    """The names of documents in a rule, and how each is matched."""
+    """Document names in a rule, and how each is matched."""
     if isinstance(rule, Documents):
         return [(name, rule.match) for name in rule.names]
     if isinstance(rule, SpansRule):
@@ -286,7 +288,7 @@ def _left_out(name: str, files: Sequence[Skipped]) -> str:
 
 
 def _unjudged_copies(queries: QuerySet, documents: pa.Table, judgments: pa.Table) -> list[Problem]:
-    """A warning where a relevant document has an identical copy that counts as wrong: the order of the two decides."""
+    """A warning if a relevant document has an identical copy that counts as wrong: their order decides the score."""
     import pyarrow.compute as pc
 
     relevant = judgments.filter(pc.greater(judgments["grade"], 0))
@@ -314,7 +316,8 @@ def _unjudged_copies(queries: QuerySet, documents: pa.Table, judgments: pa.Table
 
 
 def _same_text(documents: pa.Table, wanted: pa.Array) -> dict[int, list[int]]:
-    """For each wanted document that has copies, the documents with its text; only texts of its length are read."""
+    """For each wanted document with copies, the documents with the same text; only texts of equal length are
+    read."""
     import pyarrow.compute as pc
 
     texts = documents["text"].take(wanted).combine_chunks().unique()
@@ -339,7 +342,7 @@ def _attempt(places: PlaceFinder, rule: Rule) -> Answer:
 
 
 def _most(parts: list[RuleMatches]) -> int:
-    """Hits under the chunking that has most; hits bound to none count for all."""
+    """Matches under the chunking with most; unbound matches count for all."""
     free = sum(len(part) for part in parts if not part.chunking)
     by_chunking = {part.chunking: 0 for part in parts if part.chunking}
     for part in parts:

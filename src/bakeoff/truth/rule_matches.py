@@ -1,4 +1,4 @@
-"""What rules find: documents and character spans with grades, and how `all` combines them."""
+"""What rules match: documents and character spans with grades, and how `all` combines them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ import numpy as np
 from bakeoff.truth.overlap import WHOLE, Ranges, changes, overlap_pairs, overlapping_pairs, ranges
 
 CHUNK_SHARE = 0.5
-"""A chunk and a span meet under `all` where they share this much of the shorter one."""
+"""Under `all`, a chunk and a span match if they share this much of the shorter one."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleMatches:
-    """Places of one source with their grades.
-
-    `chunking` is the fingerprint of the chunking whose chunks they are, or '' where they are bound to none.
-    """
+    """Ranges of one source with their grades. `chunking` is the fingerprint of the chunking they belong to,
+    or '' if unbound."""
 
     source: str
     chunking: str
@@ -33,7 +31,7 @@ class RuleMatches:
         return replace(self, at=self.at.take(rows), grade=self.grade[rows])
 
     def rename(self, source: str, grade: int | None) -> RuleMatches:
-        """The same hits under another source, and under one grade where one is given."""
+        """The same matches under another source, and one grade if given."""
         grades = self.grade if grade is None else np.full_like(self.grade, grade)
         return replace(self, source=source, grade=grades)
 
@@ -44,27 +42,27 @@ def hits(source: str, grade: int | None, at: Ranges, chunking: str = "") -> Rule
 
 
 def whole_documents(docs: Sequence[int]) -> Ranges:
-    """Places that are whole documents."""
+    """Ranges that are whole documents."""
     nothing = np.full(len(docs), WHOLE)
     return ranges(docs, nothing, nothing)
 
 
 def unique(found: RuleMatches) -> RuleMatches:
-    """Each place once, with its highest grade, in order of document and start."""
+    """Each range once, with its highest grade, ordered by document and start."""
     order = np.lexsort((-found.grade, found.at.end, found.at.start, found.at.doc))
     ordered = found.take(order)
     return ordered.take(np.flatnonzero(changes(ordered.at.doc, ordered.at.start, ordered.at.end)))
 
 
 def join_matches(parts: Iterable[RuleMatches], source: str, chunking: str) -> RuleMatches:
-    """All hits as one source, each place once."""
+    """Merge matches into one source, each range once."""
     parts = list(parts)
     grade = np.concatenate([np.zeros(0, dtype=np.int8), *(part.grade for part in parts)])
     return unique(RuleMatches(source, chunking, overlapping_pairs(part.at for part in parts), grade))
 
 
 def intersection(children: Sequence[Sequence[RuleMatches]], source: str) -> list[RuleMatches]:
-    """What all children find: spans bound to no chunking, and chunks where a child is bound to one."""
+    """What all children match: unbound spans, and chunks if a child is bound to a chunking."""
     bound = sorted({part.chunking for child in children for part in child if part.chunking})
     free = _of(children[0], source, "")
     tied = {chunking: _of(children[0], source, chunking) for chunking in bound}
@@ -83,7 +81,7 @@ def _of(child: Sequence[RuleMatches], source: str, chunking: str) -> RuleMatches
 
 
 def _common(left: RuleMatches, right: RuleMatches) -> RuleMatches:
-    """What two sets share: of two spans their overlap, of a chunk and a span the chunk."""
+    """Intersection of two sets: of two spans their overlap, of a chunk and a span the chunk."""
     tied = bool(left.chunking or right.chunking)
     pairs = overlap_pairs(left.at, right.at, CHUNK_SHARE if tied else 0.0)
     one, other = left.take(pairs.left), right.take(pairs.right)

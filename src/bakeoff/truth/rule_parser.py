@@ -1,4 +1,4 @@
-"""How a truth rule is written in a query file, and what it means as a rule."""
+"""Parses a truth rule of a query file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RULE_KEYS = (
 NEGATIVE = "negative"
 UNJUDGED = "unjudged"
 OPTIONS = {"over": ("keywords", "sql", "signals", "sections"), "match": ("file", "files", "documents")}
-"""Options that have a meaning only for some rules."""
+"""Options that apply to some rules only."""
 
 
 class RulePart(RuleFields):
@@ -82,18 +82,18 @@ class RulePart(RuleFields):
 
     @property
     def key(self) -> str:
-        """The one rule key that is written."""
+        """The rule key that is present."""
         return next(key for key in self.keys if key in self.model_fields_set)
 
     def rule(self) -> Rule:
-        """The rule that is meant."""
+        """The rule it describes."""
         expected = self.expected_count and rules.ExpectedCount(**self.expected_count.model_dump())
         said = {"grade": self.grade, "name": self.name or "", "min_documents": self.min_documents}
         return _RULES[self.key](self, {**said, "expected": expected})
 
 
 class TruthPart(RulePart):
-    """The truth of a query: a rule, or `negative` (nothing answers it), or `unjudged` (people will say)."""
+    """Truth of a query: a rule, `negative` (nothing answers it), or `unjudged` (people will judge it)."""
 
     keys: ClassVar[tuple[str, ...]] = (*RULE_KEYS, NEGATIVE, UNJUDGED)
 

@@ -1,4 +1,4 @@
-"""The values of the keys of a truth rule in a query file."""
+"""Values of a truth rule's keys in a query file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _not_blank(text: str) -> str:
 
 
 class _OrOne:
-    """Says in the JSON Schema that a list of one may be written without its brackets."""
+    """Declares in the JSON Schema that a list of one may be written without brackets."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> JsonObject:
@@ -37,13 +37,13 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class RuleFields(BaseModel):
-    """A mapping of a query file: unknown keys are errors, and numbers are accepted as texts."""
+    """A mapping in a query file: unknown keys are errors, and numbers are accepted as texts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True, populate_by_name=False)
 
 
 class LineRangePart(RuleFields):
-    """Lines of a document, from 1, the last included."""
+    """Lines of a document, from 1, inclusive."""
 
     document: Text
     first: int = Field(alias="from", ge=1)
@@ -87,7 +87,7 @@ PassageForm = Annotated[PassagePart, BeforeValidator(_passage, json_schema_input
 
 
 class KeywordsPart(RuleFields):
-    """Words that all, or of which any, must be in the text."""
+    """Words that must all, or of which any must, occur in the text."""
 
     any: OneOrMore[Text] | None = None
     all: OneOrMore[Text] | None = None
@@ -103,7 +103,7 @@ class KeywordsPart(RuleFields):
 
 
 class SignalsPart(RuleFields):
-    """Words of which at least a given number must be in the text."""
+    """Words of which at least a given number must occur in the text."""
 
     at_least: Count
     of: OneOrMore[Text]
@@ -118,7 +118,7 @@ class SignalsPart(RuleFields):
 
 
 class SectionsPart(RuleFields):
-    """Section titles, matched when the wanted title is contained; `universal` ones count only for SecAcc."""
+    """Section titles, matched if they contain the wanted one; `universal` ones count only for SecAcc."""
 
     of: OneOrMore[Text]
     universal: list[Text] = Field(default_factory=list)
@@ -134,7 +134,7 @@ SectionsForm = Annotated[
 
 
 class ExpectedPart(RuleFields):
-    """What a rule is expected to find; off by more than the share `within` is a warning."""
+    """Expected number of matches; a deviation above the share `within` is a warning."""
 
     documents: Count | None = None
     hits: Count | None = None

@@ -1,4 +1,4 @@
-"""What a truth rule is, apart from how it is written: one frozen class a family, and the combinators."""
+"""Truth rules, independent of their notation: one frozen class per family, and the combinators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WordMatch = Literal["word", "substring"]
 
 @dataclass(frozen=True, slots=True)
 class ExpectedCount:
-    """What an author says a rule finds, and the share by which it may be off; a miss is a warning."""
+    """An author's expected number of matches, and the tolerated share; a deviation is a warning."""
 
     documents: int | None = None
     hits: int | None = None
@@ -22,7 +22,7 @@ class ExpectedCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Common to all rules: the grade (0 to 3) and source of its judgments, and what its author expects."""
+    """Base of all rules: the grade (0 to 3) and source of its judgments, and its author's expectation."""
 
     grade: int | None = None
     name: str = ""
@@ -31,12 +31,12 @@ class Rule:
 
     @property
     def source(self) -> str:
-        """The source its judgments carry: the name its author gave, else what kind of rule it is."""
+        """The source of its judgments: the author's name for it, else its kind."""
         return self.name or self.kind
 
     @property
     def kind(self) -> str:
-        """The key the rule is written under."""
+        """The key of the rule in a query file."""
         return type(self).__name__.lower()
 
 
@@ -50,7 +50,7 @@ class Documents(Rule):
 
 @dataclass(frozen=True, slots=True)
 class LineRange:
-    """Lines of a document, from 1, the last included."""
+    """Lines of a document, from 1, inclusive."""
 
     document: str
     first: int
@@ -92,14 +92,14 @@ class ChunkName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpansRule(Rule):
-    """Character spans, however they are pointed at."""
+    """Character spans, in any notation."""
 
     places: tuple[LineRange | CharacterRange | PassageRule | Symbol | ChunkName, ...]
     written: Literal["lines", "characters", "passage", "symbol", "chunks"]
 
     @property
     def kind(self) -> str:
-        """The key the rule is written under."""
+        """The key of the rule in a query file."""
         return self.written
 
 
@@ -116,7 +116,7 @@ class WordsRule(Rule):
 
     @property
     def kind(self) -> str:
-        """The key the rule is written under; signals carry their number."""
+        """The key of the rule in a query file; signals include their number."""
         return f"signals>={self.at_least}" if self.written == "signals" else self.written
 
 
@@ -146,7 +146,7 @@ class NeighboursRule(Rule):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyOf(Rule):
-    """What at least one of its rules finds; each keeps its own source unless this one is named."""
+    """What at least one of its rules matches; each keeps its source unless this one is named."""
 
     rules: tuple[Rule, ...]
 
@@ -158,7 +158,7 @@ class AnyOf(Rule):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllOf(Rule):
-    """What all of its rules find."""
+    """What all of its rules match."""
 
     rules: tuple[Rule, ...]
 
@@ -179,7 +179,7 @@ def leaves(rule: Rule, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple
 
 
 def section_titles(rule: Rule | None, universal: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The titles a query's section rules want, and what also counts for SecAcc: theirs, else `universal`."""
+    """Target titles of a query's section rules, and what also counts for SecAcc: theirs, else `universal`."""
     parts = [leaf for _, leaf in leaves(rule) if isinstance(leaf, Sections)] if rule else []
     wanted = tuple(name for part in parts for name in part.names)
     own = tuple(dict.fromkeys(name for part in parts for name in part.universal))

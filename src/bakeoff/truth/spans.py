@@ -1,4 +1,4 @@
-"""Character spans from what a query file points at: lines, characters, a quoted passage, a symbol, a chunk's id."""
+"""Finds character spans for what a query file names: lines, characters, a quoted passage, a symbol, a chunk id."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_NAMES = 20_000
-"""Chunk ids among which a similar one is looked for."""
+"""Number of chunk ids to compare when suggesting a similar one."""
 Span = tuple[int, int, int]
 """(document row, start, end) in characters."""
 
 
 class SpanFinder:
-    """Finds places in a corpus; each source file is parsed once."""
+    """Finds spans in a corpus; each source file is parsed once."""
 
     def __init__(self, corpus: TruthCorpus, chunkings: Mapping[str, pa.Table]) -> None:
         self.corpus = corpus
@@ -34,7 +34,7 @@ class SpanFinder:
         self._definitions: dict[int, Definitions] = {}
 
     def find(self, place: LineRange | CharacterRange | PassageRule | Symbol | ChunkName) -> list[Span]:
-        """The spans a place means."""
+        """The spans of a place."""
         match place:
             case LineRange():
                 return [self._lines(place)]
@@ -48,7 +48,7 @@ class SpanFinder:
                 return [self._chunk(place)]
 
     def _chunk(self, place: ChunkName) -> Span:
-        """Where a chunk lies; the span holds for every chunker, not only for the one that has the id."""
+        """Span of a chunk; it applies to every chunker, not only the one with that id."""
         for name, rows in self._chunk_rows.items():
             if place.name in rows:
                 row = self._chunkings[name].slice(rows[place.name], 1).to_pylist()[0]
@@ -57,12 +57,12 @@ class SpanFinder:
         near = difflib.get_close_matches(place.name, known[:MOST_NAMES], n=2)
         nearest = f" Nearest: {', '.join(near)}." if near else ""
         raise TruthError(
-            f'no chunk has the id "{place.name}".{nearest} Ids are those of the table under `chunks` in the experiment.'
+            f'no chunk has the id "{place.name}".{nearest} Ids come from the table under `chunks` in the experiment.'
         )
 
     @cached_property
     def _chunk_rows(self) -> dict[str, dict[str, int]]:
-        """The row of each chunk id, by chunking."""
+        """Row of each chunk id, by chunking."""
         return {
             name: {one: row for row, one in enumerate(chunks["id"].to_pylist())}
             for name, chunks in self._chunkings.items()
@@ -127,7 +127,7 @@ class SpanFinder:
 
 
 def passages(text: str, wanted: str) -> list[tuple[int, int]]:
-    """The place of a passage in a text: as written, else with any white space between its words."""
+    """Positions of a passage in a text: as written, else with any white space between its words."""
     exact = [match.span() for match in re.finditer(re.escape(wanted), text)]
     words = wanted.split()
     if exact or len(words) < 2:
@@ -138,5 +138,5 @@ def passages(text: str, wanted: str) -> list[tuple[int, int]]:
 
 
 def same_letters(text: str, wanted: str) -> list[tuple[int, int]]:
-    """The places of a passage's letters in a row: readers of PDF may split words and join them."""
+    """Positions of a passage's letters, ignoring whitespace: PDF readers may split and join words."""
     return [(span.start, span.end) for span in Words(text).places(Words(wanted).words)]

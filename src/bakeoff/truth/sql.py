@@ -1,4 +1,4 @@
-"""SQL conditions over texts: DuckDB on Arrow, read-only and shut in, many conditions a scan."""
+"""SQL conditions over texts: DuckDB on Arrow, read-only and sandboxed, many conditions per scan."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SECONDS = 120.0
-"""How long one scan may take, for each gigabyte of texts begun."""
+"""Seconds one scan may take per started gigabyte of texts."""
 STEP = 1_000_000
-"""How many bytes of texts are looked at in one step."""
+"""Bytes of texts per step."""
 BLOCK = 16_000_000
-"""How many bytes of rows are sent at once."""
+"""Bytes of rows sent at once."""
 SCAN = 64
-"""How many conditions are computed in one scan."""
+"""Most conditions per scan."""
 
 
 class SqlEngine:
-    """Runs conditions over the rows of one table, under its columns' names and their synonyms."""
+    """Runs conditions over the rows of one table, by its column names and their synonyms."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class SqlEngine:
         size: int | None = None,
         process: SqlProcess | None = None,
     ) -> None:
-        """`widen` gives a batch of the rows its further columns, while it is scanned; `size` is in bytes."""
+        """`widen` adds columns to a batch of rows while it is scanned; `size` is in bytes."""
         import pyarrow as pa
 
         size = rows.nbytes if size is None else size
@@ -61,7 +61,7 @@ class SqlEngine:
             self._own.end()
 
     def check(self, condition: str) -> str:
-        """The condition as it is run, or an error that shows what is wrong with it and where."""
+        """The condition in executable form, or an error that shows what is wrong and where."""
         expression = check_condition(condition, self._name, self.columns, self._connection)
         try:
             kind = self._connection.sql(f"SELECT (\n{expression}\n) FROM {self._name}").types[0]  # noqa: S608
@@ -87,7 +87,7 @@ class SqlEngine:
             return [self._alone(expression, self._seconds / 4) for expression in expressions]
 
     def _alone(self, expression: str, seconds: float) -> np.ndarray | TruthError:
-        """One condition by itself, to find which one of a scan is at fault."""
+        """Run one condition alone, to find which one of a scan failed."""
         try:
             return self._run([expression], seconds)[0]
         except TruthError as exc:
@@ -101,14 +101,14 @@ class SqlEngine:
         return self._process.rows(scan, self._blocks(columns), seconds)
 
     def _columns_of(self, expressions: Sequence[str]) -> list[str]:
-        """The columns whose name or synonym occurs in a condition; the first one where none does."""
+        """Columns whose name or synonym occurs in a condition; the first column if none does."""
         text = "\n".join(expressions).lower()
         named = {column for name, column in self._synonyms.items() if name.lower() in text}
         names: list[str] = self._schema.names
         return [name for name in names if name in named or name.lower() in text] or names[:1]
 
     def _blocks(self, columns: Sequence[str]) -> Iterator[bytes]:
-        """The rows as Arrow streams of about BLOCK bytes, each made when its turn comes."""
+        """The rows as Arrow streams of about BLOCK bytes, built on demand."""
         block: list[pa.RecordBatch] = []
         for batch in self._rows.to_batches(max_chunksize=self._step):
             block.append(self._widen(batch).select(columns))

@@ -1,8 +1,6 @@
-"""Conditions over rows, computed by DuckDB in a process that can be killed.
-
-DuckDB looks for an interrupt only between blocks of rows, and texts that an expression makes count towards no limit of
-its own; so the limits on time and memory are those of a process.
-"""
+"""Computes conditions over rows with DuckDB in a process that can be killed. DuckDB checks for interrupts
+only between blocks of rows, and texts that an expression creates count towards none of its limits; so time
+and memory are limited per process."""
 
 from __future__ import annotations
 
@@ -23,9 +21,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MEMORY_MB = 2000
-"""How much memory conditions may take for themselves."""
+"""Memory that conditions may use."""
 MEMORY_PER_BYTE = 20
-"""Bytes of memory for each byte of a block of rows, where that is more: one text may be larger than most corpora."""
+"""Bytes of memory per byte of a block of rows, if that is more: one text may exceed most corpora."""
 THREADS = 4
 """A thread reserves address space, which counts as memory."""
 SHUT = {
@@ -50,7 +48,7 @@ class Scan:
 
 
 def open_connection(scan: Scan, rows: pa.Table) -> duckdb.DuckDBPyConnection:
-    """A connection that reaches the rows, under the table's name and its columns' synonyms, and nothing else."""
+    """A connection that can access the rows, under the table's name and column synonyms, and nothing else."""
     connection = duckdb.connect(":memory:", config=dict(SHUT))
     connection.register("given", rows)
     also = "".join(f', "{column}" AS "{name}"' for name, column in scan.synonyms.items())
@@ -67,7 +65,7 @@ class SqlProcess(LimitedProcess):
         super().__init__("bakeoff.truth.sql_process")
 
     def rows(self, scan: Scan, blocks: Iterable[bytes], seconds: float) -> list[np.ndarray]:
-        """For each condition the numbers of the rows where it is true; a TruthError where a limit is reached."""
+        """For each condition, the numbers of the rows where it is true; raises TruthError if a limit is reached."""
         import numpy as np
 
         found: list[list[np.ndarray]] = [[] for _ in scan.conditions]
@@ -97,7 +95,7 @@ _OUT_OF_MEMORY = f"the condition needs more than {MEMORY_MB:,} MB of memory. Joi
 
 
 def _compute(message: tuple[Scan, bytes]) -> tuple[int, list[np.ndarray]] | str:
-    """How many rows a block has, and where each condition is true; or why that cannot be computed."""
+    """Number of rows in a block, and where each condition is true; or why that can't be computed."""
     import pyarrow as pa
 
     scan, block = message
@@ -124,12 +122,12 @@ def _true_rows(connection: duckdb.DuckDBPyConnection, scan: Scan) -> list[np.nda
 
 
 def first_line(exc: duckdb.Error) -> str:
-    """What DuckDB reports, without the place in the query."""
+    """DuckDB's message, without the position in the query."""
     return str(exc).split("\n", 1)[0].rstrip(".")
 
 
 class _NoPandas:
-    """Refuses pandas, which Arrow imports wherever it is installed: that takes longer than everything else here."""
+    """Blocks pandas, which Arrow imports if it is installed: that takes longer than everything else here."""
 
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
@@ -138,7 +136,7 @@ class _NoPandas:
 
 
 def _open_service(_: object) -> Callable[[tuple[Scan, bytes]], tuple[int, list[np.ndarray]] | str]:
-    """In the process: import and start everything before its memory is limited."""
+    """Runs in the process: import and start everything before its memory is limited."""
     sys.meta_path.insert(0, _NoPandas)
     import numpy as np
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Which SQL a truth rule may be: one condition on a row, of known columns and harmless functions."""
+"""Which SQL a truth rule may use: one condition on a row, of known columns and harmless functions."""
 
 from __future__ import annotations
 
@@ -74,18 +74,18 @@ FUNCTIONS = frozenset(
         *("coalesce", "ifnull", "nullif"),
     )
 )
-"""Functions that are pure and whose work grows no faster than their input: none that repeats or pads a text."""
+"""Pure functions whose work grows no faster than their input: none that repeats or pads a text."""
 JOINING = frozenset(("||", "concat"))
 MAX_JOINED = 16
-"""How many columns one text may be joined from."""
+"""Most columns one text may be concatenated from."""
 BINARY_TYPES = frozenset(("bit", "bitstring", "blob", "bytea", "binary", "varbinary"))
-"""Types of which a text is many times as long as what it was made from."""
+"""Types whose text form is many times longer than their source."""
 
 
 def check_condition(
     condition: str, table: str, columns: Sequence[str], connection: duckdb.DuckDBPyConnection
 ) -> str:
-    """The condition without a leading WHERE, or an error that shows the place in it."""
+    """The condition without a leading WHERE, or an error that shows the position in it."""
     expression = _WHERE.sub("", condition, count=1).strip() if _WHERE.match(condition) else condition.strip()
     if not expression:
         raise TruthError("the sql is empty. Write a condition such as lower(chunk_text) LIKE '%fatigue%'.")
@@ -115,7 +115,7 @@ def _parse_expression(expression: str, table: str, connection: duckdb.DuckDBPyCo
 
 
 def _only_node(expression: str, table: str, tree: JsonObject) -> JsonObject:
-    """The one SELECT node, which must have nothing but its one condition."""
+    """The single SELECT node, which must have nothing but its condition."""
     nodes = [statement["node"] for statement in tree["statements"]]
     plain = len(nodes) == 1 and nodes[0]["type"] == "SELECT_NODE" and len(nodes[0]["select_list"]) == 1
     empty = ("where_clause", "having", "qualify", "sample", "group_expressions", "modifiers")
@@ -129,7 +129,7 @@ def _only_node(expression: str, table: str, tree: JsonObject) -> JsonObject:
 
 
 def _depth_kept(expression: str) -> bool:
-    """Whether no bracket closes what the expression did not open, strings and quoted names aside."""
+    """Whether brackets balance within the expression, ignoring strings and quoted names."""
     depth = 0
     for part in re.findall(
         r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|[()]", expression, re.DOTALL
@@ -201,7 +201,7 @@ def _check_column(names: Sequence[str], at: str, table: str, columns: Sequence[s
 
 
 def place(position: int, expression: str, near: str = "") -> str:
-    """ "at character 12: LIKE 'x" from a position in the parsed text, `near` this word."""
+    """ "at character 12: LIKE 'x", from a position in the parsed text."""
     data = expression.encode()
     at = min(max(position - len(_BEFORE), 0), len(data))
     in_bytes = len(data[:at].decode("utf-8", "ignore"))

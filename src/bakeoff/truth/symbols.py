@@ -1,4 +1,4 @@
-"""Definitions in source files, by dotted name: which characters they take, decorators included."""
+"""Definitions in source files, by dotted name: their characters, including decorators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def definitions(text: str, kind: str, document: str) -> Definitions:
-    """The definitions of a document; a kind without a parser is an error that says what else to write."""
+    """The definitions of a document; a kind without a parser is an error that suggests alternatives."""
     language = kind if kind in GRAMMARS else KIND_OF_SUFFIX.get(document.rsplit(".", 1)[-1].lower(), "")
     if language == "python":
         return python(text, document)
@@ -57,7 +57,7 @@ def _walk(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.stmt]]:
 
 
 def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The statement lists inside if, try, with, for and match, where definitions may hide."""
+    """Statement lists inside if, try, with, for and match, where definitions may occur."""
     for key in ("body", "orelse", "finalbody"):
         yield getattr(node, key, [])
     for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
@@ -65,7 +65,7 @@ def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 class _Places:
-    """Characters from ast's lines and columns, which count UTF-8 bytes (F45)."""
+    """Character positions from ast's lines and columns, which count UTF-8 bytes (F45)."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -74,7 +74,7 @@ class _Places:
             self.starts[0] = 1
 
     def of(self, node: ast.stmt) -> tuple[int, int]:
-        """Where a statement starts, at its first decorator if it has one, and where it ends."""
+        """Start of a statement, at its first decorator if it has one, and its end."""
         first: ast.stmt | ast.expr = node
         decorators = getattr(node, "decorator_list", ())
         if decorators:
@@ -85,7 +85,7 @@ class _Places:
         return start, self.at(node.end_lineno or node.lineno, node.end_col_offset or 0)
 
     def at(self, line: int, column: int) -> int:
-        """The character at a line from 1 and a column in bytes."""
+        """Character at a line from 1 and a column in bytes."""
         start = self.starts[line - 1]
         # a character takes at most four bytes, so `column` characters hold at least `column` bytes
         taken = self.text[start : start + column].encode("utf-8", "surrogatepass")[:column]

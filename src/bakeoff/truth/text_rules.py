@@ -1,4 +1,4 @@
-"""Rules about texts (sql, keywords, signals): all that ask the same texts are answered in the same scans."""
+"""Resolves rules about texts (sql, keywords, signals); rules over the same texts share scans."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TextRule = Sql | WordsRule
 Answer = list[RuleMatches] | TruthError
 _FREE = {"documents": scopes.document_texts, "sections": scopes.section_texts, "lines": scopes.line_texts}
-"""Texts that are the same under every chunker."""
+"""Texts that don't depend on the chunker."""
 
 
 def answer(
@@ -34,7 +34,7 @@ def answer(
     chunkings: Mapping[str, pa.Table],
     seconds: float = SECONDS,
 ) -> list[Answer]:
-    """For each rule what it finds (over chunks: in each chunking), or why it cannot be run."""
+    """What each rule matches (over chunks: in each chunking), or why it can't be run."""
     answers: list[Answer] = [[] for _ in wanted]
     for over in dict.fromkeys(rule.over for rule in wanted):
         places = [place for place, rule in enumerate(wanted) if rule.over == over]
@@ -46,7 +46,7 @@ def answer(
         if over == "chunks" and not chunkings:
             for place in places:
                 answers[place] = TruthError(
-                    "a rule over chunks, but no chunker is set. Name a chunker, or say over: lines."
+                    "the rule is over chunks, but no chunker is set. Add a chunker, or use over: lines."
                 )
     return answers
 
@@ -97,7 +97,7 @@ _EDGE = r"[^\p{L}\p{M}\p{N}_]"
 
 
 def condition(rule: WordsRule) -> str:
-    """A condition on the column `text` that is true where at least `at_least` of the words occur."""
+    """A condition on the column `text` that is true if at least `at_least` of the words occur."""
     tests = [_contains(word, rule) for word in rule.of]
     if rule.at_least == 1:
         return " OR ".join(f"({test})" for test in tests)
@@ -113,7 +113,7 @@ def _contains(word: str, rule: WordsRule) -> str:
     flag = "" if rule.case else "(?i)"
     phrase = r"\s+".join(re.sub(r"([^0-9A-Za-z_])", _escape, part) for part in parts)
     pattern = f"{flag}(^|{_EDGE}){phrase}($|{_EDGE})"
-    # CASE runs the costly test only where the cheap one holds
+    # CASE runs the expensive test only if the cheap one holds
     likely = _holds(max(parts, key=len), rule.case)
     return f"CASE WHEN {likely} THEN regexp_matches(text, {_quote(pattern)}) ELSE false END"
 

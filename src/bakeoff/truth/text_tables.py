@@ -1,4 +1,4 @@
-"""The texts a condition is asked of: chunks, lines, sections or whole documents, an Arrow table each."""
+"""The texts of a condition: chunks, lines, sections or whole documents, each as an Arrow table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bakeoff.truth.corpus import TruthCorpus
 
 _NAMES = {"id": "document", "kind": "kind", "title": "title", "fields": "fields"}
-"""The labels of documents, and the columns they are in."""
+"""Labels of documents, and their columns."""
 _DOCUMENT = {"document_id": "document", "report_id": "document"}
 _TEXT = {"chunk_text": "text", "section_name": "section"}
 SYNONYMS: Mapping[str, Mapping[str, str]] = {
@@ -26,20 +26,17 @@ SYNONYMS: Mapping[str, Mapping[str, str]] = {
     "lines": {**_DOCUMENT, "chunk_text": "text"},
     "documents": {"id": "document", **_DOCUMENT, "chunk_text": "text"},
 }
-"""Further names of the columns (S4-22)."""
+"""Synonyms of the columns (S4-22)."""
 
 
 Widen = Callable[[pa.RecordBatch], pa.RecordBatch]
-"""Some rows with all columns a condition may name."""
+"""Adds all columns a condition may name to some rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextTables:
-    """Rows a condition can be true of, and the place of each.
-
-    `rows` holds what is at hand, `widen` adds the other columns to some of them at a time; `size` is about
-    how many bytes all take.
-    """
+    """Rows that a condition is evaluated on, and the range of each. `rows` holds what is in memory, `widen`
+    adds the other columns to some rows at a time; `size` is about how many bytes all take."""
 
     over: str
     chunking: str
@@ -95,7 +92,7 @@ def chunk_ranges(chunks: pa.Table) -> Ranges:
 
 
 def _with_texts(corpus: TruthCorpus, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows with their characters of their documents."""
+    """Add the text of each row's span."""
     places = zip(*(batch[key].to_pylist() for key in ("doc", "start", "end")), strict=True)
     texts = pa.array([corpus.text(doc)[start:end] for doc, start, end in places], pa.large_string())
     kept = [name for name in batch.schema.names if name not in ("start", "end")]
@@ -103,10 +100,10 @@ def _with_texts(corpus: TruthCorpus, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _label_documents(corpus: TruthCorpus, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows with the labels of their documents in the place of `doc`."""
+    """Replace `doc` by the labels of the documents."""
     docs = batch["doc"].to_numpy()
     first, past = (int(docs.min()), int(docs.max()) + 1) if len(docs) else (0, 0)
-    # only the documents of these rows: to take from a whole column is to put it together each time
+    # only the documents of these rows: taking from a whole column would assemble it each time
     near, rows = corpus.table.slice(first, past - first), pa.array(docs - first)
     for column, name in _NAMES.items():
         batch = batch.append_column(name, near[column].combine_chunks().take(rows))

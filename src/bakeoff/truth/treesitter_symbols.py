@@ -1,4 +1,4 @@
-"""Definitions in files that tree-sitter parses, by the dotted names the semantic chunker gives them."""
+"""Definitions in files that tree-sitter parses, by the dotted names the semantic chunker uses."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 Definitions = Mapping[str, list[tuple[int, int]]]
-"""Dotted name → (start, end) in characters of each definition of that name."""
+"""Dotted name → (start, end) in characters of each definition with that name."""
 
 _DEPTH = 40
-"""How many nested scopes are looked into."""
+"""Most nested scopes to enter."""
 _MARKS = frozenset({"attribute_item", "decorator"})
-"""Siblings that belong to the definition after them, for example decorators in Python."""
+"""Siblings that belong to the following definition, for example decorators in Python."""
 _Span = tuple[int, int]
-"""The first byte of a definition and the byte after its last."""
+"""First byte of a definition and the byte after its last."""
 _Found = tuple[str, _Span]
 
 
@@ -54,14 +54,14 @@ def _in_characters(text: str, data: bytes, found: Sequence[_Found]) -> Definitio
 
 
 class _Walk:
-    """Goes through all scopes of a tree; never enters a function."""
+    """Walks all scopes of a tree; never enters a function."""
 
     def __init__(self, data: bytes, grammar: LoadedGrammar) -> None:
         self._data = data
         self._grammar = grammar
 
     def visit(self, nodes: Sequence[Node], scope: str, depth: int) -> Iterator[_Found]:
-        """What siblings define in a scope of this dotted name."""
+        """What siblings define in a scope with this dotted name."""
         if depth > _DEPTH:
             return
         marked: int | None = None
@@ -80,7 +80,7 @@ class _Walk:
                 yield from self._item(node, node, (start, node.end_byte), scope, depth)
 
     def _item(self, node: Node, around: Node, span: _Span, scope: str, depth: int) -> Iterator[_Found]:
-        """The definitions of one sibling: one takes the span, several in one wrapper take their own."""
+        """The definitions of one sibling: a single one takes the span, several in one wrapper take their own."""
         if self._grammar.parts[node.kind_id] is GrammarPart.WRAPPER:
             inner = [child for child in node.named_children if self._defines(child)]
             for child in inner:
@@ -96,7 +96,7 @@ class _Walk:
         return part is not None and part <= GrammarPart.WRAPPER
 
     def _definition(self, node: Node, around: Node, span: _Span, scope: str, depth: int) -> Iterator[_Found]:
-        """One definition, which a wrapper may name, and those in it."""
+        """One definition, which a wrapper may name, and those inside it."""
         word, namer = self._grammar.namers[node.kind_id]
         name = namer(node, self._data) or (name_of(around, self._data) if around is not node else "")
         dotted = _dotted_name(scope, symbol_of(name, word))
@@ -106,7 +106,7 @@ class _Walk:
             yield from self.visit(node.named_children, dotted, depth + 1)
 
     def _group(self, node: Node, scope: str) -> Iterator[_Found]:
-        """Go's types in one pair of parentheses, each by itself."""
+        """Go's types in one pair of parentheses, each separately."""
         for spec in node.named_children:
             if name := name_of(spec, self._data):
                 yield _dotted_name(scope, name), (spec.start_byte, spec.end_byte)
@@ -117,5 +117,5 @@ def _dotted_name(scope: str, name: str) -> str:
 
 
 def _is_only_named(node: Node) -> bool:
-    """Whether a type of C or C++ is declared without a body, to be defined elsewhere."""
+    """Whether a C or C++ type is declared without a body, to be defined elsewhere."""
     return node.type.endswith("_specifier") and node.child_by_field_name("body") is None

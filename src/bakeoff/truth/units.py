@@ -1,8 +1,6 @@
-"""From places to units: which chunks, documents, sections or answers are relevant, and rankings of them.
-
-A chunk is relevant to a span where both share at least `overlap_share` of the shorter one (F07). Judgments made
-on the chunks of one chunking hold for exactly these chunks and are refused under another (F08).
-"""
+"""From ranges to units: which chunks, documents, sections or answers are relevant, and rankings of them. A
+chunk is relevant to a span if they share at least `overlap_share` of the shorter one (F07). Judgments made on
+the chunks of one chunking apply only to these chunks and are rejected under another (F08)."""
 
 from __future__ import annotations
 
@@ -32,10 +30,8 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class RankedUnits:
-    """Rankings query by query: query int32, item int64, score float64.
-
-    `rank` counts from 1 and is given only where ranks have gaps: each unit has the rank of its first chunk.
-    """
+    """Rankings query by query: query int32, item int64, score float64. `rank` counts from 1 and is set only
+    if ranks have gaps: each unit has the rank of its first chunk."""
 
     query: np.ndarray
     item: np.ndarray
@@ -45,7 +41,7 @@ class RankedUnits:
 
 @dataclass(frozen=True, slots=True)
 class IdOrder:
-    """The place of each document's and each chunk's string id among all ids in order: what breaks ties by id."""
+    """Position of each document's and chunk's id in string order, for breaking ties by id."""
 
     documents: np.ndarray
     chunks: np.ndarray
@@ -53,7 +49,7 @@ class IdOrder:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSpans:
-    """The judgments that hold under one chunking, as arrays; `bound` ones are chunks of it."""
+    """Judgments valid under one chunking, as arrays; `bound` ones are its chunks."""
 
     query: np.ndarray
     at: Ranges
@@ -66,12 +62,12 @@ class JudgedSpans:
 
 
 def bound_chunkings(judgments: pa.Table, source: str | None = None) -> tuple[str, ...]:
-    """The chunkings whose chunks were judged; where there are any, chunkers must not be compared (F08)."""
+    """Chunkings whose chunks were judged; if there are any, chunkers must not be compared (F08)."""
     return tuple(sorted(set(_of_source(judgments, source)["chunking"].unique().to_pylist()) - {""}))
 
 
 def judged_spans(judgments: pa.Table, chunking: str, source: str | None = None) -> JudgedSpans:
-    """The judgments, of one source or of all, that hold under a chunking."""
+    """Judgments, of one source or all, valid under a chunking."""
     import pyarrow.compute as pc
 
     table = _of_source(judgments, source)
@@ -80,8 +76,8 @@ def judged_spans(judgments: pa.Table, chunking: str, source: str | None = None) 
     if bound.any() and not holds.any():
         names = ", ".join(bound_chunkings(table))
         raise TruthError(
-            f'the truth was made on chunks of "{names}" and says nothing about chunks of "{chunking}".'
-            " Resolve it on this chunking, or let its rules say over: documents or over: sections."
+            f'the truth was made on chunks of "{names}" and does not apply to chunks of "{chunking}".'
+            " Resolve it on this chunking, or use over: documents or over: sections in its rules."
         )
     start, end = (table[key].fill_null(WHOLE).to_numpy() for key in ("start", "end"))
     found = JudgedSpans(
@@ -94,7 +90,7 @@ def judged_spans(judgments: pa.Table, chunking: str, source: str | None = None) 
 
 
 def judgments_from(judgments: pa.Table, source: str | None) -> pa.Table:
-    """The judgments of one source; all of them where none is named."""
+    """Judgments of one source; all if none is named."""
     import pyarrow.compute as pc
 
     return judgments.filter(pc.equal(judgments["source"], source)) if source else judgments
@@ -109,7 +105,7 @@ def _of_source(judgments: pa.Table, source: str | None) -> pa.Table:
 
 
 def unit_items(chunks: pa.Table, unit: Unit) -> np.ndarray:
-    """The item each chunk belongs to: itself, its document, or its (document, section)."""
+    """The item of each chunk: itself, its document, or its (document, section)."""
     if unit is Unit.CHUNK:
         return np.arange(chunks.num_rows, dtype=np.int64)
     doc = chunks["doc"].to_numpy().astype(np.int64)
@@ -130,7 +126,7 @@ def derive_units(
     conventions: Conventions = DEFAULT,
     source: str | None = None,
 ) -> Judged:
-    """The judgments of units under a chunking; where several judge one item, its highest grade counts."""
+    """Judgments of units under a chunking; an item's highest grade counts."""
     held = judged_spans(judgments, chunking, source)
     if unit is Unit.ANSWER:
         answers = _answers(held)
@@ -153,11 +149,9 @@ def collapse_ranking(
     ids: IdOrder | None = None,
     source: str | None = None,
 ) -> RankedUnits:
-    """Rankings of chunks (item = chunk row) as rankings of units, ordered and counted as the conventions say.
-
-    A unit has the place of its first chunk. Answers need the judgments: a chunk becomes every answer in it, and one
-    without any an item of its own.
-    """
+    """Turn rankings of chunks (item = chunk row) into rankings of units, ordered and counted by the
+    conventions. A unit takes the position of its first chunk. Answers need the judgments: a chunk becomes
+    every answer in it, or its own item if there are none."""
     served = _order_rows(served, chunks, unit, conventions, ids)
     query, chunk, score = served.query, served.item, served.score
     row = np.arange(len(query))
@@ -181,7 +175,7 @@ def collapse_ranking(
 def _order_rows(
     served: RankedUnits, chunks: pa.Table, unit: Unit, conventions: Conventions, ids: IdOrder | None
 ) -> RankedUnits:
-    """The rows query by query in the order that is scored: as served, or by score and then by the unit's id."""
+    """The rows query by query in scoring order: as served, or by score and then by the unit's id."""
     score = served.score
     if conventions.score_precision == "single":
         score = score.astype(np.float32).astype(np.float64)
@@ -189,7 +183,7 @@ def _order_rows(
         order = np.argsort(served.query, kind="stable")
     elif ids is None:
         raise TruthError(
-            "these conventions break ties by id, and no ids were given. Give IdOrder to collapse."
+            "these conventions break ties by id, but no ids were given. Give IdOrder to collapse."
         )
     else:
         keys = [-key for key in _id_keys(served.item, chunks, unit, ids)]
@@ -198,7 +192,7 @@ def _order_rows(
 
 
 def _id_keys(chunk: np.ndarray, chunks: pa.Table, unit: Unit, ids: IdOrder) -> list[np.ndarray]:
-    """What orders chunks by the ids of their units, the first key first."""
+    """Sort keys of chunks by their units' ids, most significant first."""
     if unit not in (Unit.DOCUMENT, Unit.SECTION):
         return [ids.chunks[chunk]]
     document = ids.documents[chunks["doc"].to_numpy()[chunk]]
@@ -209,14 +203,14 @@ def _id_keys(chunk: np.ndarray, chunks: pa.Table, unit: Unit, ids: IdOrder) -> l
 
 
 def _places_of_rows(query: np.ndarray) -> np.ndarray:
-    """How far each row is from the first of its query, from 0."""
+    """Distance of each row from the first of its query, from 0."""
     fresh = changes(query)
     starts = np.flatnonzero(fresh)
     return np.arange(len(query)) - starts[np.cumsum(fresh) - 1] if len(query) else np.zeros(0, np.int64)
 
 
 def _relevant(held: JudgedSpans, chunks: Ranges, overlap: float) -> OverlapPairs:
-    """Pairs of judgment and chunk: by shared characters, or equal where a chunk was judged."""
+    """Pairs of judgment and chunk: by shared characters, or equal if a chunk was judged."""
     pairs = overlap_pairs(held.at, chunks, overlap)
     left, right = held.at.take(pairs.left), chunks.take(pairs.right)
     same = (left.start == right.start) & (left.end == right.end)
@@ -225,14 +219,14 @@ def _relevant(held: JudgedSpans, chunks: Ranges, overlap: float) -> OverlapPairs
 
 
 def _answers(held: JudgedSpans) -> JudgedSpans:
-    """Each judged span of a query once, in order of query and place; its row is the answer's item."""
+    """Each judged span of a query once, ordered by query and position; its row is the answer's item."""
     spans = np.flatnonzero(~held.at.whole)
     without = np.setdiff1d(held.query, held.query[spans])
     if len(without):
         some = ", ".join(str(place + 1) for place in without[:5])
         raise TruthError(
-            f"{len(without)} queries (in file order: {some}) are judged by whole documents, which do not say"
-            " where the answer is. Measure documents, or give them lines, a passage, a symbol or sections."
+            f"{len(without)} queries (in file order: {some}) are judged by whole documents, which don't "
+            "locate the answer. Measure documents, or add lines, a passage, a symbol or sections."
         )
     found = held.take(spans)
     order = np.lexsort((-found.grade, found.at.end, found.at.start, found.at.doc, found.query))
@@ -271,7 +265,7 @@ def _highest(query: np.ndarray, item: np.ndarray, grade: np.ndarray) -> Judged:
 
 
 def _first(query: np.ndarray, item: np.ndarray) -> np.ndarray:
-    """The first row of each item of a query, in the order of the rows."""
+    """First row of each item of a query, in row order."""
     kinds, code = np.unique(item, return_inverse=True)
     keys = query.astype(np.int64) * max(len(kinds), 1) + code
     return np.sort(np.unique(keys, return_index=True)[1])

@@ -1,8 +1,6 @@
-"""The words of a text, and where other words are in it as another reader wrote them.
-
-They are looked for without case, marks and blanks, nearest to where they should be. Where their letters are not all in
-a row (a header between two pages, a letter that OCR misread), they are in the stretch that has most of them.
-"""
+"""The words of a text, and where another reader's words occur in it. The search ignores case, punctuation and
+whitespace, and prefers the nearest match. If the letters are not contiguous (a header between two pages, a
+letter misread by OCR), the stretch with most of them is used."""
 
 from __future__ import annotations
 
@@ -14,28 +12,28 @@ from functools import cached_property
 from itertools import accumulate
 
 KEPT_SHARE = 0.7
-"""The share of a span's runs of letters that a stretch must have to be the same span."""
+"""Share of a span's letter n-grams that a stretch must have to count as the same span."""
 GRAM = 5
-"""Letters in a row that count as the same place."""
+"""Length of the letter n-grams."""
 WHOLE_WORDS = 5
-"""Spans of at most this many words must be whole."""
+"""Spans of at most this many words must match whole."""
 WHOLE_LETTERS = 8
-"""Spans of at most this many letters start and end with a word of the other text: 913 is not in 2913."""
+"""Spans of at most this many letters must match at word boundaries: 913 is not in 2913."""
 STRETCH = 1.5
-"""How many times as long as the span a stretch may be."""
+"""Maximum length of a stretch, as a multiple of the span's."""
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters from one place to another."""
+    """A range of characters."""
 
     start: int
     end: int
 
 
 class Words:
-    """The words of a text as they are compared, and where each of them is."""
+    """Normalised words of a text, and their positions."""
 
     def __init__(self, text: str) -> None:
         found = list(_WORD.finditer(text))
@@ -44,11 +42,11 @@ class Words:
         self.ends = [one.end() for one in found]
 
     def between(self, start: int, end: int) -> tuple[int, int]:
-        """The first and past the last word that lies within characters, at least in part."""
+        """First and past-the-last word within characters, at least in part."""
         return bisect_left(self.ends, start + 1), bisect_left(self.starts, end)
 
     def find(self, wanted: list[str], near: int) -> Span | None:
-        """The words in a row nearest to a place; else letters in a row; else the stretch with most of them."""
+        """The nearest contiguous words; else contiguous letters; else the stretch with most of them."""
         at = self._in_a_row(wanted, near)
         if at is None:
             target = "".join(wanted)
@@ -58,7 +56,7 @@ class Words:
         return Span(self.starts[at], self.ends[at + len(wanted) - 1])
 
     def places(self, wanted: list[str]) -> list[Span]:
-        """Everywhere that has the same letters in a row."""
+        """All spans with the same contiguous letters."""
         target = "".join(wanted)
         return [self._words_around(at, at + len(target)) for at in self._same_letters(target)]
 
@@ -82,7 +80,7 @@ class Words:
         return [at for at in found if at in edges and at + len(target) in edges]
 
     def _most(self, target: str) -> Span | None:
-        """The stretch with most of the wanted letters, where it has enough of them."""
+        """The stretch with most of the wanted letters, if it has enough of them."""
         letters, _ = self._letters
         grams = {target[i : i + GRAM] for i in range(len(target) - GRAM + 1)}
         hits = sorted(at for gram in grams for at in _occurrences(letters, gram))
@@ -93,7 +91,7 @@ class Words:
         return self._words_around(hits[first], hits[last - 1] + GRAM)
 
     def _words_around(self, start: int, end: int) -> Span:
-        """The words that have the letters from one number to another."""
+        """The words that hold a range of letters."""
         _, ends = self._letters
         return Span(self.starts[bisect_left(ends, start + 1)], self.ends[bisect_left(ends, end)])
 
@@ -106,12 +104,12 @@ class Words:
 
     @cached_property
     def _letters(self) -> tuple[str, list[int]]:
-        """All words without anything between them, and where each of them ends there."""
+        """All words without separators, and where each ends."""
         return "".join(self.words), list(accumulate(map(len, self.words)))
 
 
 def _occurrences(text: str, wanted: str) -> list[int]:
-    """Where a text has another, overlapping or not."""
+    """Positions of a text in another, overlapping or not."""
     found, at = [], text.find(wanted)
     while at >= 0:
         found.append(at)
@@ -120,7 +118,7 @@ def _occurrences(text: str, wanted: str) -> list[int]:
 
 
 def _densest(hits: list[int], width: int) -> tuple[int, int]:
-    """The first and past the last of the most hits that lie within a width."""
+    """First and past-the-last of the most hits within a width."""
     best, first = (0, 0), 0
     for last in range(len(hits)):
         while hits[last] - hits[first] > width:

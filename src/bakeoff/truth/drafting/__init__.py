@@ -1,1 +1,1 @@
-"""Suggestions: queries drafted from what documents say of themselves, without a language model, marked synthetic."""
+"""Drafts queries from what documents say about themselves, without a language model, marked synthetic."""

@@ -1,4 +1,4 @@
-"""Python docstrings → queries whose answer is the function, method or class that is described."""
+"""Python docstrings → queries answered by the function, method or class they describe."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bakeoff.truth.spans import passages
 
 FEWEST_WORDS, MOST_WORDS = 5, 30
 _SENTENCE = re.compile(r"(.+?[.!?])(?:\s+[A-Z(`*]|$)", re.DOTALL)
-"""Of ASCII text, where an abbreviation is followed by a small letter."""
+"""For ASCII text, where an abbreviation is followed by a lower-case letter."""
 _MARKUP = re.compile(r":[a-z:]+:(?=`)|`+")
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def from_docstrings(document: str, text: str) -> Iterator[QueryDraft]:
-    """One draft for each public definition that its docstring's first sentence describes."""
+    """One draft per public definition whose docstring starts with a suitable sentence."""
     try:
         tree = ast.parse(text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: too deeply nested
@@ -42,7 +42,7 @@ def from_docstrings(document: str, text: str) -> Iterator[QueryDraft]:
 
 
 def first_sentence(docstring: str) -> str:
-    """The first sentence on one line, or '' where it is too short or too long to be a question."""
+    """The first sentence on one line, or '' if it is too short or too long for a question."""
     paragraph = inspect.cleandoc(docstring).split("\n\n", 1)[0].strip()
     if re.match(r"\w+\(.*?\)\s*(->|--)", paragraph) or ">>>" in paragraph:
         return ""
@@ -61,7 +61,7 @@ def _first(paragraph: str) -> str:
 def _public_definitions(
     body: list[ast.stmt], prefix: str
 ) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]]:
-    """Public definitions with their dotted names; what is inside functions has no name from outside."""
+    """Public definitions with their dotted names; those inside functions are not addressable."""
     for node in body:
         if not isinstance(node, _DEFINING) or node.name.startswith("_"):
             continue

@@ -1,7 +1,5 @@
-"""A drafted query, and the choice among many: spread over kinds and documents, the same for the same seed.
-
-Drafts are written as a query file, and a masked copy of their documents can be made.
-"""
+"""A drafted query, and the selection among many: spread over kinds and documents, reproducible by seed.
+Drafts are written as a query file, optionally with a masked copy of their documents."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ from bakeoff.types import Json
 
 @dataclass(frozen=True, slots=True)
 class QueryDraft:
-    """One query with its truth as a query file writes it; `document` is the one it was made from."""
+    """One query with its truth in query-file form; `document` is its origin."""
 
     text: str
     category: str
@@ -38,15 +36,15 @@ class QueryDraft:
 
     @property
     def id(self) -> str:
-        """A name that stays the same while the draft does."""
+        """An id that is stable while the draft is unchanged."""
         slug = "-".join(word for word in words(self.text)[:4] if word.isascii())
         return f"{slug or 'query'}-{fingerprint(self.text, dict(self.truth))[:6]}"
 
 
 def choose(drafts: Iterable[QueryDraft], n: int, seed: int) -> list[QueryDraft]:
-    """At most n drafts, as evenly over categories as there are drafts, no two alike."""
+    """Select at most n drafts, spread evenly over categories, without near-duplicates."""
     pool = sorted(drafts, key=lambda draft: (draft.category, draft.document, draft.text))
-    # of two that are nearly alike one can stay; two that are equal have two answers, and neither is asked for
+    # of two near-duplicates one can stay; two identical ones have two answers, so both are dropped
     pairs = find_similar([draft.text for draft in pool])
     left_out = {
         place for pair in pairs for place in ((pair.first, pair.second) if pair.same else (pair.second,))
@@ -61,7 +59,7 @@ def choose(drafts: Iterable[QueryDraft], n: int, seed: int) -> list[QueryDraft]:
 
 
 def _spread(drafts: Sequence[QueryDraft], seed: int) -> list[QueryDraft]:
-    """In random order, but a second draft of a document only after the first of every other."""
+    """Random order, but with a document's second draft only after the first of every other."""
     dice = random.Random(f"{seed} {drafts[0].category}")
     shuffled = dice.sample(list(drafts), len(drafts))
     taken: dict[str, int] = defaultdict(int)
@@ -73,9 +71,9 @@ def _spread(drafts: Sequence[QueryDraft], seed: int) -> list[QueryDraft]:
 
 
 def write_masked(folder: Path, into: Path, texts: dict[str, str], drafts: Iterable[QueryDraft]) -> int:
-    """Copy the documents of a folder into another, masked where drafts were made of them; returns how many are."""
+    """Copy a folder's documents, masking the sentences of drafts; returns the number of masked ones."""
     if into.exists() and any(into.iterdir() if into.is_dir() else [into]):
-        raise SettingError(f"{into} is there already and not empty. Give a new folder for --masked.")
+        raise SettingError(f"{into} already exists and is not empty. Give a new folder for --masked.")
     leaks: dict[str, list[str]] = {}
     for draft in drafts:
         if LEAK in draft.tags:
@@ -117,7 +115,7 @@ def query_text(drafts: Sequence[QueryDraft], name: str) -> str:
 
 
 def read_back(text: str) -> QuerySet:
-    """The queries of a text that was written here."""
+    """Read queries back from a text written here."""
     return query_set(yaml_document.parse(text, "the suggested queries", QueryFileError))
 
 

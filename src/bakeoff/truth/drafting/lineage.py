@@ -1,4 +1,5 @@
-"""Relations → questions about joins, schemas, data flow and transformations, each with the files that answer (S0)."""
+"""Relations → questions about joins, schemas, data flow and transformations, each with the files that answer
+(S0)."""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ from bakeoff.truth.drafting.relations import Relation
 from bakeoff.types import JsonObject
 
 MOST_FILES = 6
-"""A question with more answers than this is left out: no ranking of ten could hold them."""
+"""Questions with more answers are dropped: no ranking of ten could hold them."""
 
 Relations = Mapping[str, Relation]
 
 
 def from_lineage(relations: Relations) -> Iterator[QueryDraft]:
-    """Questions of S0's four categories."""
+    """Questions in S0's four categories."""
     work = _Questions(relations)
     for kind in (work.joins, work.columns, work.flow, work.transformations):
         yield from kind()
@@ -56,7 +57,7 @@ class _Questions:
                 yield from self._draft(text, "schema_lookup", "easy", names)
 
     def _behind_stars(self) -> set[str]:
-        """Relations whose columns may go on under a star that could not be resolved."""
+        """Relations whose columns may continue behind an unresolved star."""
         opaque = [relation.name for relation in self._relations.values() if relation.opaque]
         return {
             *opaque,
@@ -64,7 +65,7 @@ class _Questions:
         }
 
     def flow(self) -> Iterator[QueryDraft]:
-        """What does X read, what reads X, what depends on it, and where does it finally come from?"""
+        """What X reads, what reads X, what depends on it, and where it ultimately comes from."""
         for name, relation in self._relations.items():
             said, reads, readers = self._say(name), relation.reads, self._readers[name]
             if reads:
@@ -94,7 +95,7 @@ class _Questions:
     def _draft(
         self, text: str, category: str, difficulty: str, two: Iterable[str], one: Iterable[str] = ()
     ) -> Iterator[QueryDraft]:
-        """A draft with grade 2 for the answers and 1 for what helps; none where they are too many."""
+        """A draft with grade 2 for the answers and 1 for what helps; none if there are too many."""
         answers = sorted({self._relations[name].document for name in two})
         helps = sorted({self._relations[name].document for name in one} - set(answers))
         if len(answers) > MOST_FILES:
@@ -110,7 +111,7 @@ class _Questions:
 
 
 def _reachable(start: str, step: Callable[[str], Iterable[str]]) -> set[str]:
-    """Everything that can be reached by steps, without the start."""
+    """Everything reachable by steps, without the start."""
     seen: set[str] = set()
     todo = list(step(start))
     while todo:

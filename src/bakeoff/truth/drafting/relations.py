@@ -1,4 +1,4 @@
-"""SQL files as relations: what each defines, reads, joins and computes, by sqlglot."""
+"""SQL files as relations: what each defines, reads, joins and computes, parsed by sqlglot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from bakeoff.errors import SettingError
 
 DIALECTS = ("", "duckdb", "postgres", "snowflake", "bigquery", "spark", "tsql", "mysql", "oracle")
-"""Tried in this order where the user names none."""
+"""Dialects to try, in order, if the user names none."""
 _REF = re.compile(r"\{\{\s*ref\(\s*(?:['\"][^'\"]*['\"]\s*,\s*)?['\"]([^'\"]+)['\"]\s*\)\s*\}\}")
 _SOURCE = re.compile(r"\{\{\s*source\(\s*['\"]([^'\"]+)['\"]\s*,\s*['\"]([^'\"]+)['\"]\s*\)\s*\}\}")
 _OTHER = re.compile(r"\{[{%#].*?[}%#]\}", re.DOTALL)
@@ -26,12 +26,10 @@ _OTHER = re.compile(r"\{[{%#].*?[}%#]\}", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One table or view: its file, and by name what it reads, which pairs it joins, and its columns.
-
-    `direct` has the pairs that one FROM names itself, `joins` also those behind its CTEs and subqueries.
-    `computed` has each column that is more than a copy, with the relations its inputs are read from directly.
-    `opaque` is one whose columns are not all known.
-    """
+    """One table or view: its file, and by name what it reads, which pairs it joins, and its columns. `direct`
+    has the pairs named in one FROM, `joins` also those behind its CTEs and subqueries. `computed` has each
+    column that is more than a copy, with the relations its inputs are read from directly. `opaque` if its
+    columns are not all known."""
 
     name: str
     document: str
@@ -50,7 +48,7 @@ class Relation:
 
 
 def relations(files: Iterable[tuple[str, str]], dialect: str) -> tuple[dict[str, Relation], list[str]]:
-    """The relations of files (document, text) by name, and the files that could not be parsed."""
+    """The relations in files (document, text) by name, and the files that could not be parsed."""
     _check(dialect)
     parsed: list[_DefinedNames] = []
     failed: list[str] = []
@@ -78,7 +76,7 @@ def _check(dialect: str) -> None:
 
 
 class _Names:
-    """Relation names, found in full or by their last part where that is theirs alone."""
+    """Relation names, found in full or by an unambiguous last part."""
 
     def __init__(self, names: list[str]) -> None:
         self._full = set(names)
@@ -87,7 +85,7 @@ class _Names:
             self._last.setdefault(name.rpartition(".")[2], []).append(name)
 
     def find(self, table: exp.Table) -> str:
-        """The known relation a table expression means, or ''."""
+        """The known relation that a table expression means, or ''."""
         name = _name(table)
         if name in self._full:
             return name
@@ -112,7 +110,7 @@ def _parse_sql(text: str, dialect: str) -> list[exp.Expression] | None:
 
 @dataclass(frozen=True, slots=True)
 class _DefinedNames:
-    """A relation as its file writes it."""
+    """A relation as written in its file."""
 
     name: str
     document: str
@@ -132,7 +130,7 @@ class _DefinedNames:
 
 
 def _created_relations(document: str, statements: list[exp.Expression]) -> Iterator[_DefinedNames]:
-    """The relations a file makes; a lone SELECT is named by its file."""
+    """The relations a file creates; a lone SELECT is named after its file."""
     for statement in statements:
         if isinstance(statement, exp.Create) and statement.kind in ("TABLE", "VIEW"):
             table = statement.find(exp.Table)
@@ -148,7 +146,7 @@ def _created_relations(document: str, statements: list[exp.Expression]) -> Itera
 
 
 def _in_order(parsed: list[_DefinedNames], names: _Names) -> list[_DefinedNames]:
-    """Each relation after what it reads; in file order where they read each other in a circle."""
+    """Sort relations after what they read; file order for cycles."""
     by_name = {made.name: made for made in parsed}
     try:
         order = TopologicalSorter({name: made.reads(names) for name, made in by_name.items()}).static_order()
@@ -196,7 +194,7 @@ def _direct_pairs(query: exp.Query, known: _Names, local: set[str]) -> Iterator[
 
 
 def _joins(query: exp.Query, known: _Names) -> Iterator[frozenset[str]]:
-    """Pairs of relations that lie behind different sources of one SELECT."""
+    """Pairs of relations behind different sources of one SELECT."""
     for scope in traverse_scope(query):
         sides = [_behind(source, known) for _, source in scope.selected_sources.values()]
         for one, other in itertools.combinations(sides, 2):
@@ -204,7 +202,7 @@ def _joins(query: exp.Query, known: _Names) -> Iterator[frozenset[str]]:
 
 
 def _behind(source: exp.Expression | Scope, known: _Names) -> frozenset[str]:
-    """The relations that one source reads, through CTEs and subqueries."""
+    """Relations that one source reads, through CTEs and subqueries."""
     if isinstance(source, exp.Table):
         return frozenset(filter(None, [known.find(source)]))
     if not isinstance(source, Scope):
@@ -214,7 +212,7 @@ def _behind(source: exp.Expression | Scope, known: _Names) -> frozenset[str]:
 
 
 def _computed_columns(query: exp.Query, known: _Names, local: set[str]) -> dict[str, frozenset[str]]:
-    """Columns of the outer SELECT that are calculated, with the relations behind the aliases they use."""
+    """Calculated columns of the outer SELECT, with the relations behind the aliases they use."""
     if not isinstance(query, exp.Select):
         return {}
     sources = _sources(query, known, local)
@@ -242,13 +240,13 @@ def _name(table: exp.Table) -> str:
 _CANNOT = (
     SqlglotError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
-"""What the library raises on a query it can read and not resolve: not all of it is an error of its own."""
+"""Exceptions for a query the library can parse but not resolve; not all are its own."""
 
 
 def columns_of(
     query: exp.Query, find: Callable[[exp.Table], str], known: Mapping[str, tuple[str, ...]], local: set[str]
 ) -> tuple[str, ...] | None:
-    """The names of a query's columns in order; None where a star is over something unknown."""
+    """Names of a query's columns in order; None if a star covers something unknown."""
     if not query.find(exp.Star):
         return tuple(name.lower() for name in query.named_selects)
     plain, schema = _rename_relations(query, find, known, local)
@@ -263,7 +261,7 @@ def columns_of(
 def _rename_relations(
     query: exp.Query, find: Callable[[exp.Table], str], known: Mapping[str, tuple[str, ...]], local: set[str]
 ) -> tuple[exp.Query, dict[str, object]]:
-    """The query with each known relation under a name of one part, for sqlglot wants all names of one depth."""
+    """The query with one-part names for known relations, because sqlglot requires names of equal depth."""
     made = query.copy()
     schema: dict[str, object] = {}
     for table in made.find_all(exp.Table):

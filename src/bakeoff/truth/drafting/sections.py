@@ -1,4 +1,4 @@
-"""Headings and titles → queries whose answer is the section below, or the document."""
+"""Headings and titles → queries answered by the section below, or the document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bakeoff.truth.drafting.draft import QueryDraft
 from bakeoff.truth.leaked_sentences import LEAK
 
 WORDS_ALONE = 4
-"""A heading of fewer words is asked together with the title above it."""
+"""Shorter headings are combined with the title above."""
 SHORTEST_BODY = 60
 _MARKUP = re.compile(r"`+|\*\*|__|!?\[([^\]]*)\]\([^)]*\)|:[a-z:]+:(?=`)")
 _NUMBER = re.compile(r"^(?:[0-9]+[.)]?)+\s+")
@@ -32,11 +32,11 @@ _GENERIC = frozenset(
         ),
     }
 )
-"""Headings that every second document has."""
+"""Headings that occur in every second document."""
 
 
 _LOOKS = frozenset({"theme", "themes", "_themes", "template", "templates", "_templates", "static", "_static"})
-"""Folders of what a site looks like, not of what it tells."""
+"""Folders about a site's appearance, not its content."""
 
 
 def is_presentation(document: str, text: str, kind: str) -> bool:
@@ -46,7 +46,7 @@ def is_presentation(document: str, text: str, kind: str) -> bool:
 
 
 def from_title(document: str, title: str, kind: str) -> Iterator[QueryDraft]:
-    """A draft of the title, for a document without headings of its own, such as a row of a table."""
+    """A draft from the title, for a document without headings, such as a table row."""
     question = _plain(title)
     if kind not in DOCS or normalise_title(question) in _GENERIC or len(question.split()) < WORDS_ALONE:
         return
@@ -61,7 +61,7 @@ def from_title(document: str, title: str, kind: str) -> Iterator[QueryDraft]:
 
 
 def from_headings(document: str, text: str, kind: str) -> Iterator[QueryDraft]:
-    """One draft for each telling heading with enough text below it."""
+    """One draft per informative heading with enough text below it."""
     if kind not in MARKED:
         return
     starts = line_starts(text)
@@ -83,7 +83,7 @@ def from_headings(document: str, text: str, kind: str) -> Iterator[QueryDraft]:
 
 
 def _question(part: HeadingSection, above: list[HeadingSection]) -> str:
-    """The heading in plain words, with the title above it where it says little alone; '' if it says nothing."""
+    """The heading in plain words, with the title above if it is short; '' if it says nothing."""
     title = _plain(part.title)
     if not title or normalise_title(title) in _GENERIC:
         return ""
@@ -102,6 +102,6 @@ def _body(text: str, part: HeadingSection) -> int:
 
 
 def _lines(text: str, part: HeadingSection, starts: list[int]) -> tuple[int, int]:
-    """First and last line of a section with its subsections, blank lines at the end left out."""
+    """First and last line of a section with its subsections, without trailing blank lines."""
     end = part.start + len(text[part.start : part.deep_end].rstrip())
     return bisect_right(starts, part.start), bisect_right(starts, max(end - 1, part.start))

@@ -1,1 +1,1 @@
-"""Queries with truth from other tools' files, with a record of where every field went."""
+"""Imports queries with truth from other tools' files, recording where every field went."""

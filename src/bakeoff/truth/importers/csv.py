@@ -41,7 +41,7 @@ COLUMNS = {
     "cluster": ("cluster",),
     "notes": ("notes", "note"),
 }
-"""Our name of a column → names it may have in the header."""
+"""Our name of a column → its possible names in the header."""
 _KNOWN = {name: ours for ours, names in COLUMNS.items() for name in names}
 _LABELS = ("category", "difficulty", "intent", "cluster", "notes")
 MERGED_SHOWN = 5
@@ -49,7 +49,7 @@ MERGED_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One row by our column names; `other` are the columns we do not know."""
+    """One row by our column names; `other` holds unknown columns."""
 
     where: str
     line: int
@@ -80,7 +80,7 @@ def import_csv(paths: Sequence[Path], options: ImportOptions) -> ImportedQueries
 
 
 def _attend_merged(groups: Mapping[str, Sequence[_Row]], rows: int, ledger: ImportLog) -> None:
-    """Say which rows became one query, and why."""
+    """Report which rows became one query, and why."""
     several = [own for own in groups.values() if len(own) > 1]
     if not several:
         return
@@ -125,7 +125,7 @@ def _rows(path: Path, chosen: Mapping[str, str], ledger: ImportLog) -> list[_Row
 
 
 def _ours(header: Sequence[str], chosen: Mapping[str, str], path: Path) -> list[str]:
-    """Our name of each column ('' for a column we do not know); columns that were chosen go before names we know."""
+    """Our name of each column ('' if unknown); chosen columns take precedence over known names."""
     ours = [_KNOWN.get(_plain(name), "") for name in header]
     places = {name: _column(header, column, name, path) for name, column in chosen.items() if column}
     ours = ["" if name in places else name for name in ours]
@@ -150,7 +150,7 @@ def _plain(name: str) -> str:
 
 
 def _delimiter(text: str) -> str:
-    """The one of tab, semicolon and comma that the first line has most of."""
+    """Whichever of tab, semicolon and comma occurs most in the first line."""
     first = text.lstrip().split("\n", 1)[0]
     return max("\t;,", key=first.count)
 
@@ -164,7 +164,7 @@ def _check_header(header: list[str], ours: list[str], path: Path) -> None:
 def _by_position(
     first: list[str], ours: list[str], chosen: Mapping[str, str], path: Path, ledger: ImportLog
 ) -> list[tuple[str, str]]:
-    """Columns of a table without a header; a third one that is not a number is a header we do not know."""
+    """Columns of a table without a header; a third one that is not a number is an unknown header."""
     number = len(first) == 2 or (len(first) == 3 and first[2].strip().lstrip("-").isdigit())
     if not number or any(chosen.values()):
         wanted = "; ".join(f"{name}: {', '.join(names)}" for name, names in COLUMNS.items())
@@ -198,7 +198,7 @@ def _row(path: Path, line: int, row: list[str], names: list[tuple[str, str]]) ->
 
 
 def _draft(name: str, rows: list[_Row], judged: list[GradedJudgment], ledger: ImportLog) -> ImportDraft:
-    """A query from its rows; a document may be written as a pattern."""
+    """A query from its rows; a document may be a pattern."""
     truth, grades = graded_truth(judged, name, ledger, exact=False)
     labels = {label: _only(label, rows) for label in ("text", *_LABELS)}
     level, as_written = difficulty(labels.pop("difficulty"), ledger, name)
@@ -212,7 +212,7 @@ def _judgment(name: str, row: _Row) -> Judgment:
 
 
 def _only(label: str, rows: list[_Row]) -> str:
-    """The one value a query has in all its rows; blanks repeat the row above."""
+    """The single value of a label in all rows of a query; blanks repeat the row above."""
     values = {row.known[label]: row.where for row in rows if row.known.get(label)}
     if len(values) > 1:
         other, where = list(values.items())[1]
@@ -221,7 +221,7 @@ def _only(label: str, rows: list[_Row]) -> str:
 
 
 def _others(rows: list[_Row]) -> dict[str, str]:
-    """Unknown columns: one value where all rows agree, else JSON, document → value."""
+    """Unknown columns: one value if all rows agree, else JSON, document → value."""
     tags = {}
     for name in dict.fromkeys(name for row in rows for name in row.other):
         values = {row.known["document"]: row.other[name] for row in rows if name in row.other}

@@ -1,4 +1,4 @@
-"""What an importer makes: queries in our words, and an account of where every field of the source went."""
+"""The result of an import: queries in our format, and an account of where every field of the source went."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SLUG_WORDS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
-    """What the user may choose: a BEIR split, a field of TREC topics, what grades mean, the columns of a table."""
+    """Import options: a BEIR split, a field of TREC topics, the meaning of grades, the columns of a table."""
 
     split: str = ""
     keep_unjudged: bool = False
@@ -33,7 +33,7 @@ class ImportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ImportDraft:
-    """One query; `where` is its place in the source, for messages."""
+    """One query; `where` is its location in the source, for messages."""
 
     id: str
     text: str
@@ -49,7 +49,7 @@ class ImportDraft:
 
 @dataclass(frozen=True, slots=True)
 class FieldMove:
-    """Where a field of the source went, and how often it was there."""
+    """Where a field of the source went, and how often it occurred."""
 
     source: str
     target: str
@@ -57,13 +57,13 @@ class FieldMove:
 
     @property
     def kept(self) -> bool:
-        """Whether the field has no meaning here and was kept as it is."""
+        """Whether the field has no meaning here and was kept unchanged."""
         return self.target.startswith(("tags.", "metadata.extra"))
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedQueries:
-    """A foreign file in our words."""
+    """An imported file in our format."""
 
     format: str
     files: tuple[str, ...]
@@ -74,18 +74,18 @@ class ImportedQueries:
 
 
 class ImportLog:
-    """Counts where fields go, and collects what a person should look at."""
+    """Counts where fields go, and collects what a person should check."""
 
     def __init__(self) -> None:
         self._moves: dict[tuple[str, str], int] = {}
         self._attention: dict[str, list[str]] = {}
 
     def note_moved(self, source: str, target: str, count: int = 1) -> None:
-        """Note that a field went to a place of ours, as often as it was there."""
+        """Record that a field went to a place of ours, and how often."""
         self._moves[source, target] = self._moves.get((source, target), 0) + count
 
     def attend(self, message: str, subject: str = "") -> None:
-        """Note what needs a person, said once for all it is about."""
+        """Record what needs a person's attention, once for everything it concerns."""
         about = self._attention.setdefault(message, [])
         if subject and subject not in about[-1:]:
             about.append(subject)
@@ -97,7 +97,7 @@ class ImportLog:
         metadata: Mapping[str, object],
         queries: list[ImportDraft],
     ) -> ImportedQueries:
-        """Everything together; a repeated query id is an error that names both places."""
+        """Assemble the import; a repeated query id is an error that names both places."""
         if not queries:
             raise DataError(f"{paths[0]} holds no queries. Give a file that has some.")
         _check_ids(queries)
@@ -125,7 +125,7 @@ def _check_ids(queries: list[ImportDraft]) -> None:
 
 
 def made_id(text: str) -> str:
-    """An id for a query that has none: its first words and a hash of its text, so that it never shifts."""
+    """A stable id for a query without one: its first words and a hash of its text."""
     low = text.lower()
     found = words(low) if low.isascii() else [low[start:end] for start, end in word_spans(low)]
     return "-".join([*found[:SLUG_WORDS], fingerprint(text)[:6]])

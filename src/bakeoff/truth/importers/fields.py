@@ -1,4 +1,4 @@
-"""The fields of one mapping of a source file: what is not taken is kept, so nothing can be dropped."""
+"""The fields of one mapping in a source file: fields not taken are kept, so nothing is lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COUNT = re.compile(r"~?\s*[0-9][0-9,_]*")
 
 
 class Fields:
-    """A mapping at a path of a file; `names` in the account start with its own prefix."""
+    """A mapping at a path of a file; `names` in the account start with its prefix."""
 
     def __init__(self, located: YamlDocument, path: Keys, ledger: ImportLog, prefix: str = "") -> None:
         self._located, self._path, self._ledger, self._prefix = located, path, ledger, prefix
@@ -41,11 +41,11 @@ class Fields:
         return self._located.where(self._path if key is None else (*self._path, key))
 
     def has(self, *names: str) -> bool:
-        """Whether one of these fields is there and not taken yet."""
+        """Whether one of these fields exists and was not taken yet."""
         return any(name in self._left for name in names)
 
     def peek(self, name: str) -> Any:
-        """A field's value, left where it is; None where it is not."""
+        """A field's value, without taking it; None if missing."""
         return self._left.get(name)
 
     def name(self, key: str) -> str:
@@ -53,7 +53,7 @@ class Fields:
         return f"{self._prefix}{key}"
 
     def take(self, names: Iterable[str], to: str = "") -> tuple[str, object]:
-        """The first of these fields that is there, with its name; without `to`, its place is noted later."""
+        """Take the first of these fields that exists, with its name; without `to`, its target is recorded later."""
         for name in names:
             if name in self._left:
                 empty = self._left[name] is None or self._left[name] == []
@@ -63,7 +63,7 @@ class Fields:
         return "", None
 
     def text(self, names: Iterable[str], to: str, required: bool = False) -> str:
-        """A text field; numbers are accepted as texts."""
+        """Take a text field; numbers are accepted as texts."""
         known = tuple(names)
         name, value = self.take(known, to)
         if value is None:
@@ -77,12 +77,12 @@ class Fields:
         return str(value)
 
     def texts(self, names: Iterable[str], to: str) -> list[str]:
-        """A field with a list of texts, or with one text; a missing one is an empty list."""
+        """Take a field with a list of texts, or one text; [] if missing."""
         name, value = self.take(names, to)
         return self.as_list(name, value)
 
     def as_list(self, name: str, value: object) -> list[str]:
-        """A value that is a list of texts, or one text; each once."""
+        """A value as a list of distinct texts."""
         values = value if isinstance(value, list) else [] if value is None else [value]
         for item in values:
             if isinstance(item, bool) or not isinstance(item, str | int | float) or not str(item).strip():
@@ -101,7 +101,7 @@ class Fields:
         return value if isinstance(value, int) else int(re.sub(r"[~,_\s]", "", value))
 
     def rest(self) -> dict[str, str]:
-        """What was not taken, as tags."""
+        """Fields not taken, as tags."""
         tags = {}
         for name in list(self._left):
             key = name.strip() or "blank"
@@ -110,14 +110,14 @@ class Fields:
         return tags
 
     def values(self, target: str) -> JsonObject:
-        """What was not taken, as it is."""
+        """Fields not taken, unchanged."""
         for name in self._left:
             self._ledger.note_moved(self.name(name), target)
         left, self._left = self._left, {}
         return left
 
     def wrong(self, name: str, value: Any, wanted: str) -> DataError:
-        """The error for a field that is not what it should be."""
+        """The error for a field of the wrong type."""
         return DataError(f"{self.where(name)}: {name} is {shorten(value)}, not {wanted}. Correct it.")
 
 
@@ -129,7 +129,7 @@ def is_count(value: object) -> bool:
 
 
 def as_tag(value: Any) -> str:
-    """Any value as the text of a tag: texts as they are, short lists of words with commas, the rest as JSON."""
+    """A value as the text of a tag: texts unchanged, short lists with commas, the rest as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value and all(isinstance(v, str) and v and "," not in v for v in value):
@@ -138,7 +138,7 @@ def as_tag(value: Any) -> str:
 
 
 def difficulty(written: str, ledger: ImportLog, query: str) -> tuple[str, dict[str, str]]:
-    """Our word for a difficulty ('' where there is none), and the word as written where it is another."""
+    """Our word for a difficulty ('' if none), and the original word if it differs."""
     if not written:
         return "", {}
     level = DIFFICULTY.get(re.sub(r"[\s_-]", "", written.lower()), "")
@@ -155,7 +155,7 @@ def difficulty(written: str, ledger: ImportLog, query: str) -> tuple[str, dict[s
 
 
 def merge_tags(*parts: dict[str, str]) -> dict[str, str]:
-    """Tags together; a name that is taken gets `source.` before it, so that no value is lost."""
+    """Merge tags; a repeated name gets the prefix `source.`, so that no value is lost."""
     tags: dict[str, str] = {}
     for part in parts:
         for name, value in part.items():

@@ -1,4 +1,4 @@
-"""What the grades of foreign judgments mean: on most scales the highest is the best, on Cranfield's 1 is."""
+"""The meaning of foreign grades: on most scales the highest is the best, on Cranfield's 1 is."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bakeoff.truth.importers.rules import HIGHEST, GradedJudgment
 HIGHEST_BEST = "highest-best"
 LOWEST_BEST = "lowest-best"
 FEWEST_GRADES = 3
-"""A scale with fewer grades gives no sign of its direction."""
+"""A scale with fewer grades gives no hint of its direction."""
 _MAP = re.compile(r"\s*(-?\d+)\s*=\s*(\d+)\s*")
 
 
 def regrade(judged: Sequence[Judgment], choice: str, ledger: ImportLog) -> dict[Judgment, GradedJudgment]:
-    """Each judgment on our scale; a scale that looks reversed is asked about unless `choice` says what it is."""
+    """Each judgment on our scale; raises for a scale that looks reversed unless `choice` settles it."""
     counts = Counter(one.grade for one in judged)
     if not choice and _looks_reversed(counts):
         shown = ", ".join(f"{grade}: {counts[grade]:,}" for grade in sorted(counts))
@@ -43,7 +43,7 @@ def regrade(judged: Sequence[Judgment], choice: str, ledger: ImportLog) -> dict[
 
 
 def _looks_reversed(counts: Counter[int]) -> bool:
-    """Whether nothing is graded 0 and 1 is less than half as frequent as 2: the least relevant grade rarely is rare."""
+    """Whether nothing is graded 0 and 1 is less than half as frequent as 2: the lowest grade is seldom rare."""
     return _without_zero(counts) and 0 < 2 * counts[1] < counts[2]
 
 
@@ -52,7 +52,7 @@ def _without_zero(counts: Counter[int]) -> bool:
 
 
 def _places(choice: str, counts: Counter[int]) -> dict[int, int]:
-    """The new grade of each old one; empty where all stay."""
+    """New grade of each old one; empty if none changes."""
     if choice in ("", HIGHEST_BEST):
         return {}
     if choice == LOWEST_BEST:

@@ -1,4 +1,4 @@
-"""Files that are a list of queries with some words about themselves, in YAML or JSON."""
+"""Files with a list of queries and some metadata, in YAML or JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEVELS = ("easy", "medium", "hard")
 
 
 def one_file(paths: Sequence[Path], format_: str) -> Path:
-    """The one file of a format that has only one."""
+    """The file of a format that takes exactly one."""
     if len(paths) != 1:
         raise DataError(f"{format_} is one file, but {len(paths)} are given. Import them one by one.")
     return paths[0]
@@ -53,7 +53,7 @@ class Listing:
             yield Fields(self._located, (*self._at, place), self._ledger)
 
     def metadata(self, queries: Sequence[ImportDraft]) -> JsonObject:
-        """What the file says about itself, in our words where there are some, the rest under extra."""
+        """The file's metadata, in our words where possible, the rest under extra."""
         if not self._at:
             return {}
         others = {key: value for key, value in self._located.data.items() if key != self._at[0]}
@@ -66,7 +66,7 @@ def read_listing(
     lists: Sequence[str],
     draft: Callable[[Fields, ImportLog], ImportDraft],
 ) -> ImportedQueries:
-    """The queries of a file that is a list, or has one under one of these names."""
+    """Queries of a file that is a list, or has one under one of these names."""
     path, ledger = one_file(paths, format_), ImportLog()
     listing = Listing(read_located(path), ledger, lists)
     drafts = [draft(item, ledger) for item in listing.items()]
@@ -76,7 +76,7 @@ def read_listing(
 def file_metadata(
     located: YamlDocument, others: Mapping[str, Json], queries: Sequence[ImportDraft], ledger: ImportLog
 ) -> dict[str, object]:
-    """The metadata of a query file from the other keys of a source."""
+    """Metadata of a query file from the other keys of a source."""
     said: JsonObject = {}
     extra = {key: value for key, value in others.items() if key != "metadata"}
     for key in extra:
@@ -97,7 +97,7 @@ def file_metadata(
 
 
 def _declared_mix(own: Fields, queries: Sequence[ImportDraft]) -> JsonObject:
-    """Declared category counts and difficulty shares, where they use the words of the queries."""
+    """Declared category counts and difficulty shares, if they use the queries' words."""
     said = {}
     counts, mix = own.peek("categories"), own.peek("difficulty_mix")
     named = isinstance(counts, dict) and {query.category for query in queries} <= set(counts)

@@ -40,7 +40,7 @@ def read_beir(path: Path) -> list[Judgment]:
 
 
 def read_trec(path: Path) -> list[Judgment]:
-    """The judgments of TREC qrels."""
+    """Judgments of TREC qrels."""
     found = []
     for number, line in lines(read_text(path)):
         cells, where = line.split(), f"{path.name}, line {number}"
@@ -53,7 +53,7 @@ def read_trec(path: Path) -> list[Judgment]:
 
 
 def parse_grade(text: str, where: str) -> int:
-    """A grade, which is a whole number however it is written."""
+    """Parse a grade, a whole number in any notation."""
     try:
         grade = float(text)
     except ValueError as exc:
@@ -64,7 +64,7 @@ def parse_grade(text: str, where: str) -> int:
 
 
 def check_judgments(judgments: Sequence[Judgment]) -> list[Judgment]:
-    """The judgments, where none is blank and no document is judged twice for a query."""
+    """Return the judgments; raises for blanks, or a document judged twice for a query."""
     first: dict[tuple[str, str], str] = {}
     for judgment in judgments:
         if not judgment.query or not judgment.document:

@@ -1,4 +1,4 @@
-"""Truth as a query file writes it, from what foreign files say: names of documents, and graded judgments."""
+"""Truth in query-file form from foreign judgments: document names and grades."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from bakeoff.truth.importers.draft import ImportLog, TruthValue
 from bakeoff.types import JsonObject
 
 LOWEST, HIGHEST = 0, 3
-"""The grades a rule of a query file may give."""
+"""Grades that a rule of a query file may give."""
 ORIGINAL_GRADES = "original_grades"
-"""The tag for judgments that a rule cannot say: JSON, grade → documents."""
+"""The tag for judgments that a rule can't express: JSON, grade → documents."""
 _GLOB = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
 class GradedJudgment:
-    """One judgment of a document; `original` is the grade in the source, where that is on another scale."""
+    """One judgment of a document; `original` is the source's grade, if its scale differs."""
 
     document: str
     grade: int
@@ -37,14 +37,14 @@ def documents(names: Sequence[str], grade: int = 1, exact: bool = True) -> dict[
 
 
 def combine_rules(rules: Sequence[dict[str, object]]) -> dict[str, object]:
-    """One rule, or what any of several finds."""
+    """One rule, or `any` of several."""
     return dict(rules[0]) if len(rules) == 1 else {"any": [dict(rule) for rule in rules]}
 
 
 def graded_truth(
     judged: Iterable[GradedJudgment], query: str, ledger: ImportLog, *, exact: bool = True
 ) -> tuple[TruthValue, dict[str, str]]:
-    """The truth that says these judgments, and a tag for those that no rule can say; patterns stay unless `exact`."""
+    """Truth with these judgments, and a tag for those that no rule can express; patterns stay unless `exact`."""
     judged = list(judged)
     by_grade: dict[int, list[str]] = {}
     original: dict[int, list[str]] = {}

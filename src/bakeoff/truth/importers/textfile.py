@@ -1,4 +1,4 @@
-"""Foreign text files, strictly: UTF-8 or an error with the line, never empty, lines with their numbers."""
+"""Reads foreign text files strictly: UTF-8 or an error with the line, never empty, with line numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_text(path: Path) -> str:
-    """The text of a file, without a byte order mark and with plain newlines."""
+    """Text of a file, without a byte order mark and with normalised newlines."""
     if not path.is_file():
         what = "is a folder, not a file" if path.is_dir() else "does not exist"
         raise DataError(f"{path} {what}. Give the path of a file.")
@@ -39,7 +39,7 @@ def _decode(raw: bytes, path: Path) -> str:
 
 
 def lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers from 1."""
+    """Yield the non-blank lines, with their numbers from 1."""
     return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
 
 

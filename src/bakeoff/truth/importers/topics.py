@@ -20,13 +20,13 @@ _TOPIC = re.compile(r"<topic\s+number\s*=\s*[\"']([^\"']*)[\"'][^>]*>(.*?)</topi
 _CHILD = re.compile(r"<(\w+)[^>]*>(.*?)</\1>", re.DOTALL)
 _WRAP = re.compile(r"<\?xml[^>]*>|</?topics[^>]*>|<!--.*?-->|<!DOCTYPE[^>]*>", re.DOTALL)
 TEXT_FIELDS = ("title", "query", "question", "desc", "text")
-"""Which field is the query, the first that is there."""
+"""Query fields in order of preference."""
 ALIASES = {"desc": "description", "narr": "narrative", "description": "desc", "narrative": "narr"}
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One topic: its fields by name, and its place."""
+    """One topic: its fields by name, and its location."""
 
     id: str
     fields: dict[str, str]
@@ -44,7 +44,7 @@ def read_topics(path: Path) -> list[Topic]:
 
 
 def text_fields(topics: Sequence[Topic], wanted: str, ledger: ImportLog) -> list[str]:
-    """The field that is the text of each topic: the wanted one, or the first of the usual ones that it has."""
+    """The text field of each topic: the requested one, or the first usual one it has."""
     if not topics:
         return []
     order = [wanted, ALIASES.get(wanted, ""), *TEXT_FIELDS] if wanted else list(TEXT_FIELDS)
@@ -68,7 +68,7 @@ def text_fields(topics: Sequence[Topic], wanted: str, ledger: ImportLog) -> list
 
 
 def _attend_mixed(topics: Sequence[Topic], found: Sequence[str], usual: str, ledger: ImportLog) -> None:
-    """Say which topics have no text in the usual field: a query from another field has another length."""
+    """Report topics without text in the usual field: a query from another field has another length."""
     for name in dict.fromkeys(name for name in found if name != usual):
         others = [topic.id for topic, own in zip(topics, found, strict=True) if own == name]
         text = f"{len(others):,} of {len(topics):,} topics have no text in {usual}; theirs is from {name}."
@@ -118,7 +118,7 @@ def _rows(text: str, path: Path) -> Iterator[Topic]:
 def _matches(
     pattern: re.Pattern[str], text: str, path: Path, ignored: re.Pattern[str] | str
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Every match with its start; anything but blanks between matches is an error with its line."""
+    """Yield every match with its start; anything but whitespace between matches is an error with its line."""
     end = 0
     for match in [*pattern.finditer(text), None]:
         between = text[end : match.start() if match else None]

@@ -17,11 +17,11 @@ from bakeoff.truth.importers.topics import Topic, read_topics, text_fields
 
 FORMAT = "trec"
 ITERATIONS = "qrels_iterations"
-"""The tag for the second column of qrels where it is not 0: JSON, iteration → documents."""
+"""The tag for the second qrels column if it is not 0: JSON, iteration → documents."""
 
 
 def import_trec(paths: Sequence[Path], options: ImportOptions) -> ImportedQueries:
-    """The topics that are judged."""
+    """Import the judged topics."""
     qrels = [path for path in paths if _is_qrels(path)]
     topics = [path for path in paths if path not in qrels]
     if len(topics) != 1 or not qrels:

@@ -1,4 +1,4 @@
-"""An import as the text of a query file: the same bytes for the same source, checked by reading it back."""
+"""Writes an import as a query file: the same bytes for the same source, verified by reading it back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NUMBER_LIKE = frozenset("0123456789+-.")
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes what our reader reads back: it takes more plain words for numbers than YAML 1.1 does."""
+    """Quotes texts that our reader would take for numbers, which are more than in YAML 1.1."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - the base class names it
         """Never write anchors: equal values are written out."""
@@ -40,7 +40,7 @@ _Dumper.add_representer(list, _list)
 
 
 def query_file(imported: ImportedQueries) -> str:
-    """The query file; one that our own reader would not take is an error, never written."""
+    """The text of the query file; raises if our own reader would reject it."""
     metadata, queries = _metadata(imported), [_query(draft) for draft in imported.queries]
     try:
         text = f"{_header(imported)}{_dump({'metadata': metadata})}\nqueries:\n"
