@@ -64,10 +64,10 @@ def test_rows_without_anything_are_read_again(tmp_path: Path) -> None:
     [
         (sparse([1, 4, 0], [0.5, np.nan, 1]), 9, "vector of a is not finite"),
         (sparse([1, 4, 9], [0.5, 1, 1]), 9, "returned term 9, but has only 9"),
-        (sparse([4, 1, 0], [0.5, 1, 1]), 9, "terms of a are not in ascending order"),
+        (sparse([4, 1, 0], [0.5, 1, 1]), 9, "terms of a are not in strictly ascending order"),
         (sparse([4, 4, 0], [0.5, 1, 1]), 9, "strictly ascending"),
         (sparse([1, 4, 0], [0.5, 1, 1], dims=8), 9, "not 3 of 9"),
-        (sparse([1, 4], [0.5, 1]), 9, "2 values for 3 places"),
+        (sparse([1, 4], [0.5, 1]), 9, "2 values for rows that hold 3"),
         (sparse([1], [1], np.array([0, 1])), 9, "3 texts gave 1 rows"),
         (tokens([[1, 0], [0, 1], [np.inf, 1]]), 2, "vector of c is not finite"),
         (tokens([[1, 0], [0, 1], [1, 1]]), 3, "not 3 of 3"),

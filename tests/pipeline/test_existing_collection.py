@@ -117,7 +117,7 @@ def test_a_collection_of_chroma_is_searched_and_not_changed(folder: Path, run: C
         ("engine", "nowhere", "", "is not a folder"),
         ("tickets", "tickets", "metric: l2\n", "searched by cosine, but the experiment says l2"),
         ("tickets", "tickets", "embedders: [{wordllama: {dims: 64}}]\n", "vectors of 256 dimensions, but the model makes 64"),
-        ("chroma", "exact", "", "exact cannot search a collection that others filled"),
+        ("chroma", "exact", "", "exact cannot search an existing collection"),
     ],
 )  # fmt: skip
 def test_collections_that_do_not_fit_fail_their_system(

@@ -108,7 +108,7 @@ def test_what_came_before_a_fault_is_kept_and_the_fault_is_shared(
     ("spoil", "said"),
     [
         (lambda hits, n: Hits(np.array([1, 1]), np.array([1.0, 1.0])), "a row twice"),
-        (lambda hits, n: Hits(np.array([1, 2]), np.array([1.0, np.nan])), "not finite"),
+        (lambda hits, n: Hits(np.array([1, 2]), np.array([1.0, np.nan])), "not a finite number"),
         (lambda hits, n: Hits(np.array([1, 2]), np.array([1.0, 2.0])), "not sorted by score"),
     ],
 )

@@ -456,7 +456,7 @@ def test_a_chunker_that_fails_is_recorded(
     ("spoil", "reason"),
     [
         (lambda hits: Hits(hits.ids[[0, 0]], hits.scores[[0, 0]]), "returned a row twice"),
-        (lambda hits: Hits(hits.ids, hits.scores * np.nan), "a score that is not finite"),
+        (lambda hits: Hits(hits.ids, hits.scores * np.nan), "a score that is not a finite number"),
         (lambda hits: Hits(hits.ids[::-1], hits.scores[::-1]), "not sorted by score"),
     ],
     ids=["twice", "not finite", "worst first"],

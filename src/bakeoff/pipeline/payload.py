@@ -138,7 +138,7 @@ def _as_number(text: str, name: str) -> float | None:
         return float(text)
     except ValueError as exc:
         raise QueryFileError(
-            f'a filter has bounds for "{name}f", but {text!r} is not a number. Filter it by its values instead.'
+            f'a filter has bounds for "{name}", but {text!r} is not a number. Filter it by its values instead.'
         ) from exc
 
 
@@ -149,7 +149,7 @@ def _as_date(text: str, name: str) -> float | None:
         return date_seconds(text)
     except ValueError as exc:
         raise QueryFileError(
-            f'a filter has dates for "{name}f", but {text!r} is not a date such as 2026-05-01. Filter it by its '
+            f'a filter has dates for "{name}", but {text!r} is not a date such as 2026-05-01. Filter it by its '
             "values instead, or write the column's dates in ISO form."
         ) from exc
 
