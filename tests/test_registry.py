@@ -31,7 +31,7 @@ def test_add_and_remove() -> None:
     try:
         assert registry.load("stores", "stranger") is Stranger
         assert "stranger" in [entry.name for entry in registry.entries("stores")]
-        with pytest.raises(UnknownPluginError, match="registered already"):
+        with pytest.raises(UnknownPluginError, match="already registered"):
             registry.add("stores", "stranger", Stranger)
     finally:
         registry.remove("stores", "stranger")
@@ -51,7 +51,7 @@ def test_a_plug_in_that_lacks_a_method_of_its_kind_is_refused() -> None:
 
 
 def test_a_built_in_name_is_taken() -> None:
-    with pytest.raises(UnknownPluginError, match="registered already"):
+    with pytest.raises(UnknownPluginError, match="already registered"):
         registry.add("stores", "exact", Stranger)
 
 

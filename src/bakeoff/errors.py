@@ -31,7 +31,7 @@ from collections.abc import Iterable
 
 
 class BakeoffError(Exception):
-    """Base of all errors raised on purpose; `lines` are those of a message that has several."""
+    """Base of all errors raised on purpose; `lines` are the parts of a multi-line message."""
 
     exit_code = 1
 
@@ -41,7 +41,7 @@ class BakeoffError(Exception):
 
 
 class UserError(BakeoffError):
-    """Something the user wrote or gave is wrong."""
+    """Something the user wrote or passed is wrong."""
 
     exit_code = 2
 
@@ -63,7 +63,7 @@ class CorpusError(UserError):
 
 
 class UnreadableFileError(BakeoffError):
-    """A reader could not read a file that another may read; the text is the reason, in a few words."""
+    """A reader could not read a file that another may read; the text is a short reason."""
 
 
 class MeasureError(UserError):
@@ -87,7 +87,7 @@ class MissingExtraError(UserError):
 
 
 class ModelNotFoundError(UserError):
-    """Model weights are not at hand, or their hash differs."""
+    """Model weights are missing, or their hash differs."""
 
 
 class SettingError(UserError):
@@ -95,11 +95,11 @@ class SettingError(UserError):
 
 
 class ConsentError(SettingError):
-    """A key or password would go to a server that the user did not allow."""
+    """A key or password would be sent to a server that the user did not allow."""
 
 
 class SystemFailure(BakeoffError):
-    """One system cannot go on; the others can."""
+    """One system can't continue; the others can."""
 
 
 class ChunkerError(SystemFailure):
@@ -127,5 +127,5 @@ class CacheError(BakeoffError):
 
 
 def describe_error(exc: BaseException) -> str:
-    """What went wrong, in words; exceptions from elsewhere are prefixed with their type."""
+    """What went wrong; foreign exceptions are prefixed with their type."""
     return str(exc) if isinstance(exc, BakeoffError) and str(exc) else f"{type(exc).__name__}: {exc}"

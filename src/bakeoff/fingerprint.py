@@ -1,4 +1,4 @@
-"""The only hash: type-tagged, so 1, "1", 1.0 and True differ, and nothing unhashable is folded in silently."""
+"""The only hash: type-tagged, so that 1, "1", 1.0 and True differ, and unhashable values raise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LENGTH = 32
 
 
 def fingerprint(*parts: object) -> str:
-    """A 32-character hex name for values: the same on every machine and in every process."""
+    """A 32-character hex digest of values: the same on every machine and in every process."""
     digest = hashlib.blake2b(digest_size=LENGTH // 2)
     for part in parts:
         _feed(digest, part)
@@ -28,12 +28,12 @@ def file_fingerprint(path: Path) -> str:
 
 
 def bytes_fingerprint(data: bytes | memoryview) -> str:
-    """The fingerprint of raw bytes, equal to `file_fingerprint` of a file that holds them."""
+    """Fingerprint of raw bytes, equal to `file_fingerprint` of a file with them."""
     return hashlib.blake2b(data, digest_size=LENGTH // 2).hexdigest()
 
 
 def text_keys(texts: Iterable[str]) -> list[str]:
-    """One fingerprint for each text."""
+    """One fingerprint per text."""
     return [bytes_fingerprint(text.encode("utf-8", "surrogatepass")) for text in texts]
 
 

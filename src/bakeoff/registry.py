@@ -1,4 +1,4 @@
-"""The only plug-in look-up: entry points, loaded on first use, with an error that says what to do."""
+"""The only plug-in look-up: entry points, loaded on first use, with errors that say what to do."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class PluginEntry:
-    """A plug-in that is registered, whether or not it can be imported here."""
+    """A registered plug-in, whether or not it can be imported here."""
 
     kind: str
     name: str
@@ -59,23 +59,23 @@ _METHODS = {
         ("retrievers", Retriever),
     )
 }
-"""What a plug-in of a kind must be able to do; stores and sources may leave out some of it."""
+"""Methods that a plug-in of a kind must have; stores and sources may lack some."""
 
 
 def names(kind: str) -> tuple[str, ...]:
-    """The registered names of a kind, sorted."""
+    """Registered names of a kind, sorted."""
     return tuple(sorted({*_points(kind), *(name for k, name in _added if k == kind)}))
 
 
 def add(kind: str, name: str, plugin: type) -> None:
-    """Register a class of this process, for notebooks and tests; a name that is taken is an error."""
+    """Register a class of this process, for notebooks and tests; an existing name is an error."""
     if name in names(kind):
-        raise UnknownPluginError(f"{kind[:-1]} {name!r} is registered already. Choose another name.")
+        raise UnknownPluginError(f"{kind[:-1]} {name!r} is already registered. Choose another name.")
     _added[kind, name] = plugin
 
 
 def remove(kind: str, name: str) -> None:
-    """Take back what `add` registered."""
+    """Undo `add`."""
     _added.pop((kind, name), None)
 
 
@@ -102,7 +102,7 @@ def load(kind: Literal["measures"], name: str) -> type: ...
 @overload
 def load(kind: str, name: str) -> type[Plugin]: ...
 def load(kind: str, name: str) -> type[Plugin]:
-    """The class registered under a name; unknown names and missing packages are errors that say what to do."""
+    """The class registered under a name; unknown names and missing packages raise errors with a remedy."""
     if (kind, name) in _added:
         return _checked(kind, name, _added[kind, name])
     point = _points(kind).get(name)
@@ -112,7 +112,7 @@ def load(kind: str, name: str) -> type[Plugin]:
 
 
 def _checked(kind: str, name: str, plugin: type) -> type[Plugin]:
-    """The class with masked output; one that lacks a method of its kind is an error before anything is measured."""
+    """The class with masked output; raises if it lacks a method of its kind."""
     missing = [method for method in _METHODS.get(kind, ()) if not hasattr(plugin, method)]
     if missing:
         raise UnknownPluginError(
@@ -123,7 +123,7 @@ def _checked(kind: str, name: str, plugin: type) -> type[Plugin]:
 
 
 def entries(kind: str) -> list[PluginEntry]:
-    """Every plug-in of a kind, with what is missing where it cannot be imported."""
+    """Every plug-in of a kind, with what is missing if it can't be imported."""
     found = []
     for name in names(kind):
         point = _points(kind).get(name)
@@ -162,9 +162,7 @@ def _import(point: EntryPoint) -> type[Plugin]:
     try:
         return point.load()
     except ImportError as exc:
-        if isinstance(
-            exc.__cause__, KeyboardInterrupt
-        ):  # Ctrl-C inside an extension module that was being loaded
+        if isinstance(exc.__cause__, KeyboardInterrupt):  # Ctrl-C while an extension module was being loaded
             raise exc.__cause__ from None
         extra = f"pip install '{_package(point)}[{point.name}]'"
         if exc.name is None:

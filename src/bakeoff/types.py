@@ -1,4 +1,4 @@
-"""The nouns of the product: frozen dataclasses and table schemas, declared once."""
+"""The core types: frozen dataclasses, enums and JSON aliases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Json: TypeAlias = Any
-"""A value read from JSON, YAML or TOML, or about to be written as such; whoever reads it checks its shape."""
+"""A value read from, or to be written as, JSON, YAML or TOML; its reader validates it."""
 JsonObject: TypeAlias = dict[str, Json]
 """A JSON object: text keys, any values."""
 TableRow: TypeAlias = Mapping[str, Any]
@@ -20,7 +20,7 @@ TableRow: TypeAlias = Mapping[str, Any]
 
 
 class Role(StrEnum):
-    """What a text is embedded as; models may treat the two differently."""
+    """The role a text is embedded in; models may treat the two differently."""
 
     QUERY = "query"
     DOCUMENT = "document"
@@ -37,7 +37,7 @@ class Unit(StrEnum):
 
 
 class Metric(StrEnum):
-    """How near two vectors are; a higher score is always nearer."""
+    """Similarity of two vectors; a higher score is always nearer."""
 
     COSINE = "cosine"
     DOT = "dot"
@@ -57,7 +57,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceItem:
-    """One thing a source can read; `version` changes when its content does."""
+    """One item a source can read; `version` changes with its content."""
 
     id: str
     version: str
@@ -66,7 +66,7 @@ class SourceItem:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document of the corpus: `text` is what offsets point into."""
+    """One document of the corpus; offsets refer to `text`."""
 
     id: str
     text: str
@@ -77,10 +77,8 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentBatch:
-    """Some documents of a table as columns of equal length, and the rows that were not read.
-
-    `ids`, `titles` and `texts` are Arrow arrays of strings; `fields` has one more for each field.
-    """
+    """Documents of a table as columns of equal length, and the rows that were skipped. `ids`, `titles` and
+    `texts` are Arrow string arrays; `fields` has one per field."""
 
     ids: pa.Array
     titles: pa.Array | None
@@ -92,7 +90,7 @@ class DocumentBatch:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file as a source found it: a reader makes its document; `encoding` is that of text which is not UTF-8."""
+    """A file found by a source, for a reader; `encoding` applies to text that is not UTF-8."""
 
     id: str
     data: bytes = field(repr=False)
@@ -101,7 +99,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A thing in the corpus folder that was not read, and why; `has_text` where text may be missing for it."""
+    """An item of the corpus that was not read, and why; `has_text` if text may be missing because of it."""
 
     id: str
     reason: str
@@ -110,7 +108,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """What reading one file may cost: CPU seconds, and megabytes on top of the reader's own."""
+    """Limits for reading one file: CPU seconds, and megabytes on top of the reader's own."""
 
     seconds: float
     memory_mb: int
@@ -118,10 +116,8 @@ class ReadLimits:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a chunker returns: a character span of the document, and the text injected before it when embedding.
-
-    `id` is the name of a chunk that has one; others are named by their document, place and text.
-    """
+    """A chunker's result: a character span of the document, and the text to prepend for embedding. `id` is
+    the chunk's own id, if it has one; others are named by document, position and text."""
 
     start: int
     end: int
@@ -147,7 +143,7 @@ class Query:
     synthetic: bool = False
     tags: Mapping[str, str] = field(default_factory=dict)
     cluster: str = ""
-    """Queries of one cluster are not independent of each other; '' leaves it to their truth."""
+    """Queries with the same cluster are not independent; '' derives it from their truth."""
 
 
 # --- models and stores ------------------------------------------------------------------------------
@@ -155,7 +151,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What makes two embedders' vectors the same: every field enters the cache key."""
+    """Identity of an embedder's vectors: every field enters the cache key."""
 
     name: str
     dims: int
@@ -172,7 +168,7 @@ class ModelInfo:
 
 
 VectorKind = Literal["dense", "sparse", "tokens"]
-"""What a model makes of a text: one vector, weights of some terms, or a vector for each token."""
+"""A model's output for a text: one vector, weights of some terms, or a vector per token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +181,7 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class SparseRows:
-    """Sparse vectors: row i lies from `starts[i]` to `starts[i + 1]`; `dims` is the number of different terms."""
+    """Sparse vectors: row i spans `starts[i]` to `starts[i + 1]`; `dims` is the number of distinct terms."""
 
     starts: np.ndarray
     terms: np.ndarray
@@ -222,7 +218,7 @@ class SparseRows:
 
 @dataclass(frozen=True, slots=True)
 class TokenRows:
-    """A matrix of token vectors for each text: that of row i is `vectors[starts[i]:starts[i + 1]]`."""
+    """A matrix of token vectors per text: row i is `vectors[starts[i]:starts[i + 1]]`."""
 
     starts: np.ndarray
     vectors: np.ndarray
@@ -254,18 +250,16 @@ class TokenRows:
 
 
 Storage: TypeAlias = Literal["float32", "float16", "int8", "binary"]
-"""The numbers in which an index keeps vectors; binary is one bit for each dimension, its sign."""
+"""Number formats of vectors in an index; binary is one sign bit per dimension."""
 STORAGES: tuple[Storage, ...] = ("float32", "float16", "int8", "binary")
 _BITS = {"float32": 32, "float16": 16, "int8": 8, "binary": 1}
 
 
 @dataclass(frozen=True, slots=True)
 class VectorForm:
-    """How vectors are kept and searched.
-
-    `dims` are the leading dimensions that are kept (None: all), normalised again. With `rescore`, a search for k
-    fetches k × rescore candidates in this form and orders them by the full vectors; 0 leaves their order.
-    """
+    """How vectors are stored and searched. `dims` are the leading dimensions to keep (None: all), normalised
+    again. With `rescore`, a search for k fetches k × rescore candidates in this form and reorders them by the
+    full vectors; 0 keeps their order."""
 
     dims: int | None = None
     storage: Storage = "float32"
@@ -273,7 +267,7 @@ class VectorForm:
 
     @property
     def small(self) -> bool:
-        """Whether a vector takes less than the full float32 one, as far as the model's own length is not known."""
+        """Whether a vector takes less space than full float32, as far as the model's length is known."""
         return self.dims is not None or self.storage != "float32"
 
     def chosen(self) -> dict[str, int | str]:
@@ -282,7 +276,7 @@ class VectorForm:
         return {key: value for key, value in found.items() if value not in (None, "float32", 0)}
 
     def vector_bytes(self, model_dims: int) -> int:
-        """Bytes of the numbers of one vector of a model, without the links and scales of an index."""
+        """Bytes of one vector's numbers, without an index's links and scales."""
         return -(-(self.dims or model_dims) * _BITS[self.storage] // 8)
 
 
@@ -292,7 +286,7 @@ FULL_FORM = VectorForm()
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows for a store: integer ids, and vectors of one kind, texts or both."""
+    """Rows for a store: integer ids with vectors of one kind, texts or both."""
 
     ids: np.ndarray
     vectors: np.ndarray | None = None
@@ -304,7 +298,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class PayloadField:
-    """One field of every row's payload; dates and booleans occur only in collections that others filled."""
+    """One payload field; dates and booleans occur only in existing collections."""
 
     name: str
     kind: Literal["text", "integer", "number", "date", "boolean"]
@@ -312,7 +306,7 @@ class PayloadField:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a row's payload must hold in one field: one of some values, or a number within bounds, ends included."""
+    """Condition on one payload field: one of some values, or a number within inclusive bounds."""
 
     field: str
     among: tuple[str | int | float, ...] = ()
@@ -339,9 +333,7 @@ class Hits:
 
 class RetrievedRow(NamedTuple):
     """One row of a retriever's answer: a document's id, characters of it, a text, or several of these.
-
-    `score` is None where the retriever gives none; then it gives none for any row, and the order counts.
-    """
+    `score` is None if the retriever returns no scores; then the order counts."""
 
     document: str | None = None
     start: int | None = None
@@ -351,12 +343,12 @@ class RetrievedRow(NamedTuple):
 
 
 Answer = Hits | Iterable[RetrievedRow]
-"""What a search returns: rows of its index, or of a retriever."""
+"""Results of a search: rows of its index, or of a retriever."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedHits:
-    """An answer of a collection that others filled: their ids in served order with scores, higher is better."""
+    """An answer from an existing collection: its own ids in served order with scores, higher is better."""
 
     ids: tuple[str, ...]
     scores: tuple[float, ...]
@@ -364,10 +356,8 @@ class NamedHits:
 
 @dataclass(frozen=True, slots=True)
 class NamedVectors:
-    """Some rows of a collection that others filled: their ids, one row of the matrix for each, and where to go on.
-
-    `after` is the engine's own mark of the next rows, None at the end.
-    """
+    """Rows of an existing collection: their ids, and one matrix row each. `after` is the engine's own cursor
+    of the next rows, None at the end."""
 
     ids: tuple[str, ...]
     matrix: np.ndarray
@@ -376,11 +366,9 @@ class NamedVectors:
 
 @dataclass(frozen=True, slots=True)
 class ExistingCollection:
-    """A collection that others filled, which is only searched.
-
-    `id_field` is the payload field with the ids of chunks or documents, '' for the engine's own ids; `vector_field` is
-    the field of vectors, '' for the only one; `path` is the folder of an embedded engine, '' for a server.
-    """
+    """An existing collection, which is only searched. `id_field` is the payload field with chunk or document
+    ids, '' for the engine's own; `vector_field` is the vector field, '' for the only one; `path` is the
+    folder of an embedded engine, '' for a server."""
 
     name: str
     id_field: str = ""
@@ -390,7 +378,8 @@ class ExistingCollection:
 
 @dataclass(frozen=True, slots=True)
 class CollectionFacts:
-    """What a collection holds: rows, dimensions of its vectors, and their metric (None: the engine does not tell)."""
+    """Contents of a collection: rows, vector dimensions, and their metric (None if the engine does not report
+    it)."""
 
     rows: int
     dims: int

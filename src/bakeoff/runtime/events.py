@@ -1,4 +1,4 @@
-"""The events of a run while it works; the listener decides how to show them."""
+"""The events of a run in progress; the listener decides how to show them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StageStarted:
-    """A stage begins work on `total` things of a kind (`what`: "files", "chunks"…)."""
+    """A stage starts work on `total` items of a kind (`what`: "files", "chunks"…)."""
 
     stage: str
     label: str
@@ -18,7 +18,7 @@ class StageStarted:
 
 @dataclass(frozen=True, slots=True)
 class StageAdvanced:
-    """Another `count` things are done; `cached` ones took no work."""
+    """Another `count` items are done; `cached` ones took no work."""
 
     stage: str
     label: str
@@ -28,7 +28,7 @@ class StageAdvanced:
 
 @dataclass(frozen=True, slots=True)
 class StageFinished:
-    """A stage ended after `seconds`; `summary` says what there is now."""
+    """A stage ended after `seconds`; `summary` describes its result."""
 
     stage: str
     label: str
@@ -56,8 +56,8 @@ class WarningRaised:
 
 Event = StageStarted | StageAdvanced | StageFinished | SystemFinished | WarningRaised
 Emit = Callable[[Event], None]
-"""Takes events; must be quick, for it is called between measurements."""
+"""Receives events; must be fast, because it is called between measurements."""
 
 
 def no_listener(_event: Event) -> None:
-    """Listens to nothing."""
+    """Ignore the event."""

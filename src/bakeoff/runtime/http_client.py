@@ -1,8 +1,7 @@
-"""The HTTP client of model servers and stores: kept connections, no redirects, limits on bytes and on total seconds.
-
-A socket's timeout starts again with every byte, so a server that sends one byte at a time is never too slow for it.
-Here one thread watches all requests and shuts the connection of a request that is not complete at its deadline.
-"""
+"""The HTTP client for model servers and stores: pooled connections, no redirects, limits on bytes and total
+seconds. A socket's timeout restarts with every byte, so a server that sends one byte at a time never times
+out. Here one thread watches all requests and closes the connection of a request that is incomplete at its
+deadline."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from bakeoff.storage.redaction import redact_answer
 
 CONNECT_SECONDS = 5.0
 LARGEST_ANSWER = 256 * 2**20
-"""Bytes of an answer, counted after decompression."""
+"""Most bytes of an answer, after decompression."""
 _CONNECTIONS = 256  # kept for the threads of one client
 _PIECE = 2**16
 _GZIP_OR_ZLIB = 47
@@ -33,11 +32,11 @@ _ENCODINGS = ("gzip", "x-gzip", "deflate")
 
 
 class HttpFailure(Exception):
-    """No usable answer came."""
+    """No usable answer arrived."""
 
 
 class Unreachable(HttpFailure):
-    """No server takes connections at the address."""
+    """No server accepts connections at the address."""
 
 
 class TooSlow(HttpFailure):
@@ -45,7 +44,7 @@ class TooSlow(HttpFailure):
 
 
 class TooLarge(HttpFailure):
-    """The answer has more bytes than are read."""
+    """The answer exceeds the byte limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class HttpClient:
     def send(
         self, method: str, path: str, content: bytes | None, headers: Mapping[str, str], seconds: float
     ) -> HttpAnswer:
-        """The answer to one request, which is never sent again; an HttpFailure if it is not complete in `seconds`."""
+        """Send one request, never retried; raises HttpFailure if it is incomplete after `seconds`."""
         limits = urllib3.Timeout(connect=min(CONNECT_SECONDS, seconds), read=seconds)
         with _WATCH.single_request(seconds) as exchange:
             try:
@@ -99,7 +98,7 @@ class HttpClient:
 
 
 def _complete(reply: urllib3.BaseHTTPResponse) -> HttpAnswer:
-    """The whole answer; its connection is kept only if everything was read."""
+    """The whole answer; its connection is reused only if everything was read."""
     with contextlib.ExitStack() as on_failure:
         on_failure.callback(reply.close)
         raw = reply.stream(_PIECE, decode_content=False)
@@ -120,7 +119,7 @@ def _limit_bytes(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _decode_bytes(raw: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    """The decompressed bytes in small pieces, so that a small answer cannot fill the memory at once."""
+    """Decompress in small pieces, so that a small answer can't fill the memory at once."""
     if encoding in ("", "identity"):
         yield from raw
         return
@@ -138,7 +137,7 @@ def _decode_bytes(raw: Iterable[bytes], encoding: str) -> Iterator[bytes]:
 
 
 def _failure(exc: Exception, expired: bool) -> HttpFailure:
-    """The failure in our own classes."""
+    """Convert an exception to one of our classes."""
     errors = urllib3.exceptions
     if expired or isinstance(exc, (errors.ReadTimeoutError, TimeoutError)):
         return TooSlow("the answer was not complete in time")
@@ -153,7 +152,7 @@ def _reason(exc: Exception) -> str:
 
 @dataclass(slots=True)
 class _Exchange:
-    """One request: the moment it must be complete, and the connection it uses."""
+    """One request: its deadline, and its connection."""
 
     deadline: float
     socket: socket.socket | None = None
@@ -161,7 +160,7 @@ class _Exchange:
 
 
 class _Watch:
-    """Shuts the connections of requests that are not complete at their deadline."""
+    """Closes the connections of requests that are incomplete at their deadline."""
 
     def __init__(self) -> None:
         self._local = threading.local()
@@ -178,7 +177,7 @@ class _Watch:
         return _Limit(self, _Exchange(time.monotonic() + seconds))
 
     def current(self) -> _Exchange | None:
-        """The request that this thread sends."""
+        """The request that this thread is sending."""
         found: _Exchange | None = getattr(self._local, "exchange", None)
         return found
 
@@ -228,7 +227,7 @@ class _Limit:
 
 
 def _shut(exchange: _Exchange) -> None:
-    """End a connection under the thread that reads from it, encrypted or not."""
+    """Close a connection while another thread reads from it, encrypted or not."""
     exchange.expired = True
     if exchange.socket is not None:
         try:
@@ -242,7 +241,7 @@ os.register_at_fork(after_in_child=_WATCH._reset)
 
 
 class _WatchedConnection(HTTPConnection):
-    """A connection whose socket is known to the watch before anything is sent."""
+    """A connection whose socket is registered with the watch before anything is sent."""
 
     def request(self, *args: Any, **kwargs: Any) -> None:
         if self.sock is None:
@@ -267,7 +266,7 @@ class _TlsPool(urllib3.HTTPSConnectionPool):
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for an address; none for this machine's own servers."""
+    """The environment's proxy for an address; none for local servers."""
     at = urllib3.util.parse_url(url)
     host = at.host or "localhost"
     if host.strip("[]") in LOOPBACK or proxy_bypass(host):
@@ -276,7 +275,7 @@ def proxy_for(url: str) -> str | None:
 
 
 def _pool(at: urllib3.util.Url) -> urllib3.HTTPConnectionPool:
-    """Kept connections to one address, straight or through the proxy that the environment names for it."""
+    """Pooled connections to one address, direct or through the environment's proxy."""
     proxy = proxy_for(at.url)
     kept: dict[str, Any] = {"maxsize": _CONNECTIONS}
     manager = urllib3.ProxyManager(proxy, **kept) if proxy else urllib3.PoolManager(**kept)

@@ -1,8 +1,6 @@
-"""One model server over HTTP: JSON both ways, the key, retries, a rate limit, and errors in words.
-
-A key is read from the environment or `.env`; it is not a parameter, so it is in no file and no hash. The caller chooses
-the class of its errors.
-"""
+"""One model server over HTTP: JSON both ways, the key, retries, a rate limit, and clear errors. A key is read
+from the environment or `.env`; it is not a parameter, so it is in no file and no hash. The caller chooses the
+class of its errors."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ MAX_WAIT_SECONDS = 120.0
 _TRANSIENT = (408, 425, 429, 500, 502, 503, 504, 529)
 _REFUSED = (401, 403)
 OTHER_SHAPE = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
-"""What is raised on JSON of another shape than expected."""
+"""Exceptions raised by JSON of an unexpected structure."""
 
 
 def _plain_url(value: str) -> str:
@@ -44,7 +42,7 @@ Address = Annotated[str, AfterValidator(_plain_url)]
 
 
 class RetryPolicy(Protocol):
-    """How a server is asked: seconds for one answer, how often again, how many requests a minute."""
+    """Seconds per answer, number of retries, and requests per minute."""
 
     @property
     def timeout(self) -> float: ...
@@ -55,7 +53,7 @@ class RetryPolicy(Protocol):
 
 
 class JsonClient:
-    """One server: sends JSON, gets JSON, repeats what may succeed later."""
+    """One server: sends and receives JSON, and retries what may succeed later."""
 
     def __init__(
         self,
@@ -78,15 +76,15 @@ class JsonClient:
         self.host = self._client.host
 
     def post(self, path: str, body: JsonObject) -> Json:
-        """The JSON answer to a request; raises its error after the last attempt."""
+        """Send a request and return the JSON answer; raises after the last attempt."""
         return self._send("POST", path, body)
 
     def get(self, path: str) -> Json:
-        """The JSON at a path, or None where the server has no such page."""
+        """The JSON at a path, or None if the server has no such page."""
         return self._send("GET", path, None)
 
     def request(self, method: str, path: str, body: Json) -> Json:
-        """The JSON answer to a request of any method; who waits for its turn calls `wait_for_turn` before."""
+        """The JSON answer to a request of any method; rate-limited callers call `wait_for_turn` first."""
         reply = self._send(method, path, body, paced=True)
         if reply is None:
             raise self._error(f"{self.host}{path} does not exist there. Check the address and the method.")
@@ -107,7 +105,7 @@ class JsonClient:
         raise AssertionError("the last attempt returns or raises")
 
     def _try(self, method: str, path: str, body: object, last: bool) -> HttpAnswer | None:
-        """The reply, or None where the connection broke and another attempt is left."""
+        """The reply, or None if the connection broke and another attempt is left."""
         try:
             content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
             return self._client.send(method, path, content, self._headers(), self._seconds)
@@ -160,17 +158,17 @@ class JsonClient:
         return f"{what}: {said}"
 
     def _pause(self, attempt: int, reply: HttpAnswer | None) -> float:
-        """Seconds until the next attempt: what the server asks for, else doubled each time with jitter."""
+        """Seconds until the next attempt: the server's request, else doubled each time with jitter."""
         asked = _retry_after(reply)
         if asked is not None and asked > MAX_WAIT_SECONDS:
             raise self._error(
-                f"{self.host} asks to wait {asked:.0f} s; the quota is used up. Run again then: what was "
-                "done is kept."
+                f"{self.host} asks to wait {asked:.0f} s: the quota is used up. Run again then; finished "
+                "work is kept."
             )
         return asked if asked is not None else BACKOFF_SECONDS * 2**attempt * (0.5 + random.random() / 2)
 
     def wait_for_turn(self) -> None:
-        """Wait as long as the limit of requests per minute asks for."""
+        """Wait as long as the rate limit requires."""
         if not self._gap:
             return
         with self._lock:
@@ -180,9 +178,9 @@ class JsonClient:
         time.sleep(turn - now)
 
     def _usable(self, key: str) -> str:
-        """The key; one that no header can hold is refused here, since the library's error would show it."""
+        """The key; raises if no header can contain it, since the library's error would show it."""
         if not (key.isascii() and key.isprintable()):
-            raise self._error(f"the key in ${self._key_env} has characters that no key has. Set it again.")
+            raise self._error(f"the key in ${self._key_env} contains invalid characters. Set it again.")
         return key
 
     def _headers(self) -> dict[str, str]:
@@ -191,7 +189,7 @@ class JsonClient:
 
 
 def _retry_after(reply: HttpAnswer | None) -> float | None:
-    """Seconds the server asks to wait, given as a number or as a date."""
+    """Seconds the server asks to wait, given as a number or a date."""
     value = reply.headers.get("retry-after", "") if reply is not None else ""
     if not value:
         return None

@@ -1,4 +1,4 @@
-"""What a result was made on: hardware, system and package versions."""
+"""The environment of a result: hardware, system and package versions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def describe_machine() -> dict[str, str | int | float]:
 
 
 def package_versions() -> dict[str, str]:
-    """The installed versions of the packages that shape results."""
+    """Installed versions of the packages that affect results."""
     versions = {name: _installed_version(name) for name in PACKAGES}
     return {name: number for name, number in versions.items() if number is not None}
 

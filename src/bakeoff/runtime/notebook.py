@@ -1,4 +1,4 @@
-"""What a notebook shows: small HTML tables of text, every value escaped, and the progress of a run."""
+"""Notebook output: small HTML tables with escaped values, and the progress of a run."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from bakeoff.runtime.events import (
 )
 
 REFRESH_SECONDS = 0.2
-"""A notebook's page is drawn at most this often."""
+"""Minimum seconds between two updates of the page."""
 
 
 class DisplayHandle(Protocol):
-    """A place in a notebook's output that can be drawn again."""
+    """A region of a notebook's output that can be redrawn."""
 
     def update(self, obj: object) -> None:
         """Replace what is shown."""
@@ -42,7 +42,7 @@ def lines_html(sentence: str, lines: Iterable[str]) -> str:
 
 
 def notebook_listener() -> Emit | None:
-    """A listener that draws a run's progress in the notebook that calls; None outside a notebook."""
+    """A listener that draws a run's progress in the calling notebook; None outside a notebook."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if getattr(shell, "kernel", None) is None:
@@ -54,7 +54,7 @@ def notebook_listener() -> Emit | None:
 
 
 class NotebookProgress:
-    """The stages of a run and its systems as a table that is drawn again while they advance."""
+    """The stages and systems of a run as a table that is redrawn as they advance."""
 
     def __init__(self, handle: DisplayHandle) -> None:
         self._handle = handle
@@ -64,7 +64,7 @@ class NotebookProgress:
         self._drawn = 0.0
 
     def __call__(self, event: Event) -> None:
-        """Take one event; a page that was just drawn waits for the next one."""
+        """Handle one event; after a recent update, the next one redraws."""
         finished = not isinstance(event, StageAdvanced)
         self._take(event)
         now = time.monotonic()

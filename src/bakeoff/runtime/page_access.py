@@ -1,7 +1,5 @@
-"""Who may open a page of this machine: whoever has the address that the command printed, with its token.
-
-The first request carries the token in its address and gets it as a cookie, so that later ones need no token in theirs.
-"""
+"""Access to a local page: only with the address that the command printed, which contains a token. The first
+request carries the token in its address and receives it as a cookie, so that later ones don't need it."""
 
 from __future__ import annotations
 
@@ -17,22 +15,22 @@ from bakeoff.errors import SettingError
 PARAMETER = "token"
 TOKEN_VARIABLE = "BAKEOFF_PAGE_TOKEN"  # noqa: S105 - the name of a variable
 SHORTEST = 16
-REFUSAL = "This page needs the token of its address. Open the address that the command printed."
+REFUSAL = "This page requires a token. Open the address that the command printed."
 
 
 def new_token() -> str:
-    """A token that cannot be guessed, or the one that BAKEOFF_PAGE_TOKEN gives."""
+    """A random token, or the one in BAKEOFF_PAGE_TOKEN."""
     given = os.environ.get(TOKEN_VARIABLE, "")  # never from a .env file: that may be somebody else's
     if given and not re.fullmatch(rf"[\w-]{{{SHORTEST},}}", given, re.ASCII):
         raise SettingError(
             f"{TOKEN_VARIABLE} must have at least {SHORTEST} characters: letters, digits, - and _. "
-            "Leave it out, and each start makes its own."
+            "Unset it to get a new token at each start."
         )
     return given or secrets.token_urlsafe(24)
 
 
 class PageAccess:
-    """The token of one server; `port` keeps the cookies of two servers on one machine apart."""
+    """The token of one server; `port` separates the cookies of two servers on one machine."""
 
     def __init__(self, token: str, port: int) -> None:
         self.token, self._cookie = token, f"bakeoff-{port}"

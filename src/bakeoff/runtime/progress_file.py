@@ -1,8 +1,5 @@
-"""How far a run is, kept in its folder so that another terminal or a page can see it.
-
-progress.json is written aside and renamed, at most twice a second; it is a view, not a result: nothing is read back
-from it by the run itself.
-"""
+"""The progress of a run, stored in its folder for other terminals and pages. progress.json is replaced
+atomically, at most twice a second; the run itself never reads it back."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ EVERY_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class StageState:
-    """One stage: `done` of `total` things since `started` (seconds since 1970), of which `cached` took no work."""
+    """One stage: `done` of `total` items since `started` (seconds since 1970), of which `cached` took no work."""
 
     stage: str
     label: str
@@ -43,19 +40,19 @@ class StageState:
     summary: str = ""
 
     def rate(self, now: float) -> float | None:
-        """Things a second that were really worked on; None before there are any."""
+        """Items per second that took work; None before there are any."""
         worked, seconds = self.done - self.cached, (self.finished or now) - self.started
         return worked / seconds if worked > 0 and seconds > 0 else None
 
     def left(self, now: float) -> float | None:
-        """Seconds to go at that rate."""
+        """Remaining seconds at that rate."""
         rate = self.rate(now)
         return (self.total - self.done) / rate if rate and self.finished is None else None
 
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """The stages so far, the systems that ended, and the process that works on it."""
+    """The stages so far, the finished systems, and the process."""
 
     pid: int
     updated: float
@@ -79,14 +76,14 @@ class ProgressFile:
         self._write()
 
     def __call__(self, event: Event) -> None:
-        """Take one event in; quick, for it is called between measurements."""
+        """Handle one event; fast, because it is called between measurements."""
         with self._lock:
             self._note(event)
             if self._clock() - self._written >= EVERY_SECONDS:
                 self._write()
 
     def close(self) -> None:
-        """Write the last state: the run has ended, however it did."""
+        """Write the final state when the run has ended."""
         with self._lock:
             self._state = replace(self._state, ended=True)
             self._write()
@@ -140,7 +137,7 @@ def tee(one: Emit, other: Emit) -> Emit:
 
 
 def read_progress(folder: Path) -> RunProgress | None:
-    """How far a run is, or None where it keeps no such file or it is being replaced."""
+    """The progress of a run, or None if there is no such file or it is being replaced."""
     try:
         data = json.loads((folder / FILE).read_text(encoding="utf-8"))
         stages = tuple(StageState(**stage) for stage in data.pop("stages"))

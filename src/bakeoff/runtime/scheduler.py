@@ -22,7 +22,7 @@ R = TypeVar("R")
 A_contra = TypeVar("A_contra", contravariant=True)
 TRIES = 3
 PAUSES = (0.5, 4.0)
-"""Seconds before the second and the third try."""
+"""Seconds before the second and third attempt."""
 QUEUED = 2
 """Tasks submitted per running one, so that no worker waits for its next task."""
 SLOW_SECONDS = 30.0
@@ -38,10 +38,11 @@ def installed_version() -> str:
 
 
 def check_version(wanted: str) -> None:
-    """Refuse work from another version of bakeoff: its results may differ."""
+    """Raise for work from another version of bakeoff: its results may differ."""
     if wanted != installed_version():
         raise SettingError(
-            f"a worker has bakeoff {installed_version()}, the run {wanted}. Install the same version on every node."
+            f"a worker has bakeoff {installed_version()}, but the run has {wanted}. Install the same "
+            "version on every node."
         )
 
 
@@ -71,7 +72,7 @@ class WorkerPool:
         label: str,
         progress: Callable[[int], None] = lambda _number: None,
     ) -> list[R]:
-        """The answers of all blocks in their order; `progress` gets the number of each finished block."""
+        """Results of all blocks in order; `progress` receives the number of each finished block."""
         with self.keep_running():
             return map_blocks(self.executor, work, blocks, label, progress)
 
@@ -88,11 +89,9 @@ def map_blocks(
     label: str,
     progress: Callable[[int], None] = lambda _number: None,
 ) -> list[R]:
-    """`work(block)` of every block by workers, in the order of the blocks. Both must be picklable.
-
-    For work with small answers, which are returned to the driver and not written. How the blocks are formed must
-    depend on the data alone, so that the answers do not depend on the workers.
-    """
+    """`work(block)` of every block on workers, in block order; both must be picklable. For small results,
+    which return to the driver and are not written. Blocks must be formed from the data alone, so that results
+    don't depend on the workers."""
     source = _Blocks[B, R](work, iter(blocks), progress)
     TaskScheduler(executor, _answer, source, label=label, needs=APART).run()
     return [source.answers[number] for number in range(len(source.answers))]
@@ -109,7 +108,7 @@ class _Block(Generic[B, R]):
 
 
 class _Blocks(Generic[B, R]):
-    """Hands out the blocks and collects their answers."""
+    """Hands out the blocks and collects their results."""
 
     after_failure = "Run the same command to try again."
 
@@ -137,14 +136,14 @@ def _answer(task: _Block[B, R]) -> R:
 
 
 class TaskSource(Protocol[P, A_contra]):
-    """Where tasks come from, and where their answers go."""
+    """Where tasks come from, and where their results go."""
 
     def next(self) -> P | None:
         """The next task, or None when there are no more."""
         ...
 
     def done(self, task: P, answer: A_contra) -> None:
-        """Take the answer of a task; called once per task, in the order of completion."""
+        """Receive the result of a task; called once per task, in order of completion."""
         ...
 
     def name(self, task: P) -> str:
@@ -159,7 +158,7 @@ class TaskSource(Protocol[P, A_contra]):
 
 @dataclass(slots=True)
 class _Attempt(Generic[P, R]):
-    """A submitted task: its failed tries, and when it may be and was submitted (monotonic seconds)."""
+    """A submitted task: its failed attempts, and when it may be and was submitted (monotonic seconds)."""
 
     task: P
     tries: int = 0
@@ -170,7 +169,7 @@ class _Attempt(Generic[P, R]):
 
 
 class TaskScheduler(Generic[P, R]):
-    """Keeps the workers busy until every task is done; a task that fails three times ends it with an error."""
+    """Keeps the workers busy until every task is done; a task that fails three times raises an error."""
 
     def __init__(
         self,
@@ -189,7 +188,7 @@ class TaskScheduler(Generic[P, R]):
         self._exhausted = False
 
     def run(self) -> None:
-        """Submit and collect until nothing is left; an error cancels what still runs."""
+        """Submit and collect until nothing is left; an error cancels running tasks."""
         try:
             self._run()
         finally:
@@ -268,7 +267,7 @@ class TaskScheduler(Generic[P, R]):
         )
 
     def _duplicate_slow_tasks(self) -> None:
-        """Submit a task again that takes far longer than the others did, when nothing else is left to submit."""
+        """Submit a task again if it takes far longer than the others did and nothing else is left."""
         if not self._exhausted or self._waiting or not self._seconds:
             return
         slow = max(SLOW_SECONDS, SLOW_TIMES * statistics.median(self._seconds))

@@ -1,9 +1,7 @@
-"""Shards: batches of a row cache's work, done by workers that share its cache.
-
-A shard carries the rows it works on. Its worker makes the plug-in once, writes the segment of every batch to the shared
-location and returns only the seconds it took. A segment is complete or missing and is named by its inputs, so a shard
-may be done twice, or half and then again: a segment that exists counts once.
-"""
+"""Shards: batches of a row cache's work, processed by workers that share its cache. A shard carries its input
+rows. Its worker creates the plug-in once, writes the segment of every batch to the shared location and
+returns only the seconds it took. A segment is complete or missing and is named by its inputs, so a shard may
+be processed twice, or half and then again: an existing segment counts once."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ Work = Callable[["pa.Table"], BatchRows]
 OPEN_PLUGINS = 4
 """Plug-ins a worker keeps open; the least recently used one is closed for another."""
 SHARD_SECONDS = 2.0
-"""Work in one shard: enough that sending it costs nothing, little enough that losing it costs nothing."""
+"""Seconds of work in one shard: enough to outweigh sending it, little enough to lose."""
 SHARD_BATCHES = 64
 SHARD_BYTES = 4_000_000
 
@@ -43,7 +41,7 @@ class WorkSpec(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoadedPlugin:
-    """A plug-in that is ready: what it makes of rows, and how to close it."""
+    """A ready plug-in: what it makes from rows, and how to close it."""
 
     work: Work
     close: Callable[[], None] = lambda: None
@@ -67,7 +65,7 @@ class Shard:
 
 
 class ShardedRun:
-    """Has an executor's workers do a row cache's batches (the RemoteRunner of bakeoff.storage.row_cache)."""
+    """Sends a row cache's batches to an executor's workers (the RemoteRunner of bakeoff.storage.row_cache)."""
 
     def __init__(
         self,
@@ -88,7 +86,8 @@ class ShardedRun:
         batches: Iterator[WorkBatch],
         progress: Callable[[int], None],
     ) -> float:
-        """Do all batches and return the seconds of their work; the error names a shard that fails three times."""
+        """Process all batches and return the seconds of their work; a shard that fails three times raises an
+        error."""
         make_shard = partial(Shard, shared=shared, place=place, order=self._order)
         shards = _ShardBuilder(make_shard, self._take, batches, progress)
         TaskScheduler(self._executor, run_shard, shards, label=self._label, needs=self._needs).run()
@@ -142,7 +141,7 @@ class _ShardBuilder:
 
 
 def is_picklable(order: WorkSpec) -> bool:
-    """Whether another process can do this work: a plug-in defined in this process alone cannot be sent."""
+    """Whether another process can do this work: a plug-in defined only in this process can't be sent."""
     plugin = getattr(order, "plugin", type(order))
     if plugin.__module__ == "__main__":
         return False
@@ -154,11 +153,9 @@ def is_picklable(order: WorkSpec) -> bool:
 
 
 def run_shard(shard: Shard) -> float:
-    """Do a shard in this process and return the seconds of its work, without those of making the plug-in.
-
-    Cached batches cost nothing.
-    A batch is written while the next one is worked on: waiting for a disk or a network costs no core.
-    """
+    """Process a shard in this process and return the seconds of its work, without creating the plug-in.
+    Cached batches cost nothing. A batch is written while the next one is processed, so waiting for a disk or
+    network costs no core."""
     check_version(shard.version)
     writer, table, first, seconds = _writer(shard.shared), from_bytes(shard.rows), 0, 0.0
     place, written = shard.place, Future[None]()
@@ -191,7 +188,7 @@ def _writer(shared: SharedLocation) -> ArtifactWriter:
 
 
 def _load_plugin(order: bytes) -> LoadedPlugin:
-    """The plug-in of a work specification, made by the first shard that needs it."""
+    """The plug-in of a work specification, created by the first shard that needs it."""
     if order not in _open:
         while len(_open) >= OPEN_PLUGINS:
             _open.popitem(last=False)[1].close()

@@ -10,13 +10,13 @@ from types import FrameType
 ASKED = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 IMPORTS = "<frozen importlib._bootstrap>"
 BIRTHS = {("multiprocessing.process", "start"), ("subprocess", "__init__")}
-"""The functions in which a child is there and nobody has it yet, by module."""
+"""Functions in which a child process exists that nobody owns yet, by module."""
 LOOK_SECONDS, LONGEST_SECONDS = 0.02, 5.0
-"""How often what may not be broken off is looked at again, and how long it is waited for."""
+"""Interval and limit, in seconds, of waiting for uninterruptible work."""
 
 
 class Terminated(KeyboardInterrupt):
-    """Another program, or the terminal that closed, told this one to end; `signal` says how."""
+    """Another program, or a closing terminal, asked this process to end; `signal` says how."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -24,12 +24,10 @@ class Terminated(KeyboardInterrupt):
 
 
 class TerminationGuard:
-    """Which signal was heard, if any; Ctrl-C stays Ctrl-C.
-
-    An exception raised in the middle of an import may be lost (in the callbacks of its locks, which can raise nothing)
-    or turned into "initialization failed" by an extension module; one raised while a process is started leaves a child
-    that nobody knows. A signal that comes then is heard when that is over; a second one does not wait.
-    """
+    """The received signal, if any; Ctrl-C stays Ctrl-C. An exception raised during an import may be lost (in
+    the callbacks of its locks, which can raise nothing) or turned into "initialization failed" by an
+    extension module; one raised while a process is started leaves an orphan. Such a signal is handled
+    afterwards; a second one does not wait."""
 
     def __init__(self) -> None:
         self.heard: int | None = None
@@ -37,7 +35,7 @@ class TerminationGuard:
         self._until = 0.0
 
     def listen(self) -> None:
-        """Raise Ended in the main thread when told to end; the second time the process ends at once."""
+        """Raise Terminated in the main thread on the first signal; the second ends the process at once."""
         if threading.current_thread() is not threading.main_thread():
             return
         for number in ASKED:
@@ -47,7 +45,7 @@ class TerminationGuard:
             signal.signal(signal.SIGINT, self._hear)
 
     def code(self, code: int) -> int:
-        """The exit code that tells of the signal, else the one given."""
+        """The exit code for the received signal, else the given one."""
         return code if self.heard is None else 128 + self.heard
 
     def _hear(self, number: int, frame: FrameType | None) -> None:

@@ -1,1 +1,1 @@
-"""What is kept: artifacts, rows, Parquet files, temporary folders, weights, keys and where they may go."""
+"""Persistent data: artifacts, rows, Parquet files, temporary folders, weights, keys and where they may be sent."""

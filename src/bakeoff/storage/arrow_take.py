@@ -1,8 +1,5 @@
-"""Rows of a table by their numbers, at the cost of those rows alone.
-
-Arrow joins all pieces of a column before it takes rows from it, so that each take would cost as much as the whole
-table, however few rows are wanted.
-"""
+"""Takes rows of a table by number, at the cost of those rows alone. Arrow concatenates all chunks of a column
+before it takes rows, so each take would cost as much as the whole table."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ class StringColumn(Sequence[str]):
 
 
 class ArrowTaker:
-    """Takes rows from a table of many pieces, piece by piece."""
+    """Takes rows from a table of many chunks, chunk by chunk."""
 
     def __init__(self, table: pa.Table) -> None:
         import numpy as np
@@ -49,7 +46,7 @@ class ArrowTaker:
         self._ends = np.cumsum([piece.num_rows for piece in self._pieces], dtype=np.int64)
 
     def __call__(self, positions: Sequence[int] | np.ndarray) -> pa.Table:
-        """The rows at these positions, in their order."""
+        """Return the rows at these positions, in order."""
         import numpy as np
         import pyarrow as pa
 

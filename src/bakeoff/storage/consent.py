@@ -1,9 +1,7 @@
-"""Where keys and passwords may go: an experiment may come from anyone, so it alone never decides that.
-
-A key goes to its provider, to this machine, or to an address that comes from a place the user trusts as much as the
-key's own. Anything else needs consent from outside the experiment: `--allow-host`, or BAKEOFF_ALLOW_HOSTS in the
-environment. `.env` cannot give that consent, because it may have come with the experiment.
-"""
+"""Where keys and passwords may be sent: an experiment may come from anyone, so it alone never decides that. A
+key may be sent to its provider, to this machine, or to an address from a source the user trusts as much as
+the key's own. Anything else needs consent from outside the experiment: `--allow-host`, or BAKEOFF_ALLOW_HOSTS
+in the environment. `.env` can't give that consent, because it may have come with the experiment."""
 
 from __future__ import annotations
 
@@ -27,12 +25,12 @@ PROVIDERS: dict[str, tuple[str, ...]] = {
     "JINA_API_KEY": ("https://api.jina.ai",),
     "BAKEOFF_PINECONE_KEY": ("https://api.pinecone.io", "https://*.pinecone.io"),
 }
-"""The variables of providers, each with the addresses its key may always go to."""
+"""Providers' variables, each with the hosts its key may always be sent to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """An address that something secret is to be sent to, and where the address comes from."""
+    """An address to send a secret to, and its source."""
 
     url: str
     source: SettingSource
@@ -51,30 +49,31 @@ class Destination:
 
 
 def allow(hosts: list[str], keys: list[str], code: list[str] | None = None) -> None:
-    """Give consent for this process and those it starts."""
+    """Grant consent for this process and its children."""
     for variable, given in ((HOSTS, hosts), (KEYS, keys), (CODE, code or [])):
         if given:
             os.environ[variable] = ",".join((*_environment_list(variable), *given))
 
 
 def allowed_keys() -> tuple[str, ...]:
-    """The variables that the user allows an experiment to name."""
+    """Variables that the user allows an experiment to name."""
     return _environment_list(KEYS)
 
 
 def require_code(module: str) -> None:
-    """Refuse to import a module that only an experiment names: importing it runs its code."""
+    """Raise unless the user allowed a module that only an experiment names: importing it runs its code."""
     package = module.partition(".")[0]
     if not {module, package}.isdisjoint(_environment_list(CODE)):
         return
     raise ConsentError(
-        f"the experiment names code of the module {module}, which would run with your rights. If you want that, allow "
-        f"it outside the experiment: --allow-code {package}, or {CODE}={package} in the environment."
+        f"the experiment names code in the module {module}, which would run with your permissions. To "
+        f"allow it, use, outside the experiment: --allow-code {package}, or {CODE}={package} in the "
+        "environment."
     )
 
 
 def key_for(name: str, destination: Destination) -> str:
-    """The key in a variable for a server, '' where none is set; a ConsentError where it must not go there."""
+    """The key in a variable for a server, '' if unset; raises ConsentError if it must not be sent there."""
     if not name:
         return ""
     if destination.source is SettingSource.EXPERIMENT and name not in (*PROVIDERS, *allowed_keys()):
@@ -90,7 +89,7 @@ def key_for(name: str, destination: Destination) -> str:
 
 
 def secret_for(name: str, destination: Destination) -> str | None:
-    """A store's key or password for its server, None where none is set; a ConsentError where it must not go there."""
+    """A store's key or password for its server, None if unset; raises ConsentError if it must not be sent there."""
     found = find_setting(name)
     if found is None:
         return None
@@ -100,7 +99,7 @@ def secret_for(name: str, destination: Destination) -> str | None:
 
 
 def check(name: str, found: SettingValue, destination: Destination) -> None:
-    """Refuse to send a secret to an address from a less trusted place, unless the user allowed the host."""
+    """Raise if a secret would be sent to an address from a less trusted source, unless the user allowed the host."""
     if destination.source >= found.source or destination.host in LOOPBACK or _is_allowed(destination):
         return
     raise ConsentError(
@@ -129,5 +128,5 @@ def _is_same_origin(scheme: str, host: str, port: int | None, own: str) -> bool:
 
 
 def _environment_list(variable: str) -> tuple[str, ...]:
-    """The values of a list in the environment only: `.env` may have come with the experiment."""
+    """Values of a list in the environment only: `.env` may have come with the experiment."""
     return tuple(one.strip() for one in os.environ.get(variable, "").split(",") if one.strip())

@@ -1,4 +1,4 @@
-"""New folders of results, named by the second in which the work began."""
+"""New result folders, named by the second in which the work began."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bakeoff.errors import SettingError
 
 
 def timestamp() -> str:
-    """This second, as names of folders have it."""
+    """The current second, as used in folder names."""
     return f"{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M%S}"
 
 
 def make_dated_folder(parent: Path, name: str = "") -> Path:
-    """Make PARENT/NAME-TIME; of several that begin in one second, in any process, each gets a folder of its own."""
+    """Create PARENT/NAME-TIME; several that start in one second, in any process, each get their own."""
     first = parent / (f"{name}-{timestamp()}" if name else timestamp())
     others = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
     for folder in itertools.chain([first], others):
@@ -35,7 +35,7 @@ def make_dated_folder(parent: Path, name: str = "") -> Path:
 
 @contextlib.contextmanager
 def result_folder(out: Path | None, parent: Path, name: str = "") -> Iterator[Path]:
-    """The folder given, or a new PARENT/NAME-TIME that is removed again if nothing was written to it."""
+    """The given folder, or a new PARENT/NAME-TIME that is removed again if it stays empty."""
     if out is not None:
         yield out
         return

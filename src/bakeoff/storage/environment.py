@@ -1,4 +1,4 @@
-"""Connection settings and keys: from the environment, else `.env` here, else what `bakeoff servers up` recorded."""
+"""Connection settings and keys: from the environment, else `.env`, else what `bakeoff servers up` recorded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINE = re.compile(
 
 
 class SettingSource(IntEnum):
-    """Where a value comes from, the least trusted place first."""
+    """Source of a value, least trusted first."""
 
     EXPERIMENT = 0
     FILE = 1
@@ -27,26 +27,26 @@ class SettingSource(IntEnum):
 
     @property
     def label(self) -> str:
-        """The place in words."""
+        """The source for messages."""
         return ("the experiment", FILE, "the environment")[self]
 
 
 @dataclass(frozen=True, slots=True)
 class SettingValue:
-    """The value of a variable, and where it is set."""
+    """The value of a variable, and its source."""
 
     text: str
     source: SettingSource
 
 
 def get_setting(name: str) -> str | None:
-    """The value of a variable, or None where it is set nowhere or to nothing."""
+    """The value of a variable, or None if it is unset or empty."""
     found = find_setting(name)
     return found.text if found is not None else None
 
 
 def find_setting(name: str) -> SettingValue | None:
-    """The value of a variable with its source; a server of `bakeoff servers up` is as good as the environment."""
+    """The value of a variable with its source; a server of `bakeoff servers up` is as trusted as the environment."""
     if os.environ.get(name):
         return SettingValue(os.environ[name], SettingSource.USER)
     for path, source in ((Path(FILE), SettingSource.FILE), (server_env_file(), SettingSource.USER)):
@@ -57,7 +57,7 @@ def find_setting(name: str) -> SettingValue | None:
 
 
 def all_settings() -> Iterator[tuple[str, str]]:
-    """Every variable that is set anywhere; a file that cannot be read is reported where a setting is asked for."""
+    """All variables set anywhere; an unreadable file is reported when a setting is requested."""
     for place in (os.environ, *(_readable(path) for path in (Path(FILE), server_env_file()))):
         yield from list(place.items())
 
@@ -70,12 +70,12 @@ def _readable(path: Path) -> dict[str, str]:
 
 
 def server_env_file() -> Path:
-    """The file with the settings of the servers that are running, in the form of a `.env`."""
+    """The file with settings of the running servers, in `.env` format."""
     return home_folder() / "servers" / "env"
 
 
 def read(path: Path) -> dict[str, str]:
-    """The variables of a file of NAME=value lines; a value is never part of an error's text."""
+    """The variables in a file of NAME=value lines; errors never include a value."""
     try:
         text = path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):

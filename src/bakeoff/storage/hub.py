@@ -1,7 +1,5 @@
-"""A model hub, or the mirror that HF_ENDPOINT names: files by HTTP, resumed, and whole models by their repository.
-
-What a hub answers is not trusted: names stay below the model's folder, and bytes and seconds have limits.
-"""
+"""A model hub, or the mirror in HF_ENDPOINT: resumable downloads of files and whole models. A hub's answers
+are not trusted: names stay below the model's folder, and bytes and seconds have limits."""
 
 from __future__ import annotations
 
@@ -26,17 +24,17 @@ from bakeoff.types import Json, JsonObject
 HUB = "https://huggingface.co"
 REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 MOST_BYTES = 20_000_000_000
-"""Bytes of a file whose size is not known before."""
+"""Most bytes of a file of unknown size."""
 LISTING_BYTES, LISTING_SECONDS = 20_000_000, 60.0
 GRACE_SECONDS, SLOWEST_BYTES = 60.0, 10_000
-"""A download that is slower than that many bytes a second, after the grace, is given up."""
+"""A download slower than this many bytes per second, after the grace period, is aborted."""
 _SECONDS = 20
 _BLOCK = 1 << 20
 _NAME = re.compile(r"[\w .+=@-]+(/[\w .+=@-]+)*")
 _REVISION = re.compile(r"[\w.-]{1,100}")
 _STEP = 0.1
 _ATTEMPTS = 3
-_WHOLE = 416  # the answer to a request for what lies behind the last byte
+_WHOLE = 416  # the answer to a request beyond the last byte
 _PARTS = 206
 _GRAPHS = ("onnx/model.onnx", "model.onnx", "model.safetensors")
 _BESIDE = (
@@ -54,10 +52,8 @@ Progress = Callable[[str], None]
 def download(
     repository: str, revision: str, path: str, target: Path, say: Progress, most: int = MOST_BYTES
 ) -> None:
-    """One file of a repository; what arrived before is not fetched again, and a broken connection is tried again.
-
-    A file of more than `most` bytes is given up, and nothing of it is kept.
-    """
+    """Download one file of a repository, resuming earlier parts and retrying broken connections. A file above
+    `most` bytes is aborted and discarded."""
     address = f"{_endpoint()}/{repository}/resolve/{revision}/{urllib.parse.quote(path)}"
     part = target.with_name(f"{target.name}.part")
     part.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +73,8 @@ def download(
 
 
 def pull_repository(repository: str, say: Progress, partial: str) -> Path:
-    """A model outside the catalogue: its graph or weights, tokenizer and configuration, with a record of the hashes."""
+    """Download a model outside the catalogue: graph or weights, tokenizer and configuration, with recorded
+    hashes."""
     if not REPOSITORY.fullmatch(repository):
         raise ModelNotFoundError(f"{repository!r} is not a repository. Write it as owner/name.")
     listed = _listing(repository)
@@ -118,7 +115,7 @@ def _place(aside: Path, folder: Path, files: dict[str, str]) -> None:
 
 
 def _append(address: str, part: Path, name: str, say: Progress, most: int) -> None:
-    """Add to a part what it lacks."""
+    """Download what a partial file lacks."""
     begun = part.stat().st_size if part.is_file() else 0
     request = urllib.request.Request(  # noqa: S310 - the user's own hub
         address, headers={"Range": f"bytes={begun}-"} if begun else {}
@@ -142,7 +139,7 @@ def _append(address: str, part: Path, name: str, say: Progress, most: int) -> No
 
 
 def _copy(answer: HTTPResponse, target: BinaryIO, name: str, begun: int, say: Progress, most: int) -> bool:
-    """Whether the answer ended within its bytes; one that comes too slowly is a TimeoutError."""
+    """Copy an answer; False if it exceeds its bytes; raises TimeoutError if it is too slow."""
     total = begun + (answer.length or 0)
     done, next_step = begun, _STEP
     if begun:
@@ -161,7 +158,7 @@ def _copy(answer: HTTPResponse, target: BinaryIO, name: str, begun: int, say: Pr
 
 
 def _blocks(answer: HTTPResponse) -> Iterator[bytes]:
-    """The bytes as they arrive: a full block would hide how slowly they do."""
+    """Yield bytes as they arrive: full blocks would hide a slow sender."""
     begin, done = time.monotonic(), 0
     while block := answer.read1(_BLOCK):
         done += len(block)
@@ -189,7 +186,7 @@ def _listing(repository: str) -> JsonObject:
 
 
 def _limited(answer: HTTPResponse) -> bytes:
-    """The whole answer of the hub, if it is short and comes in time."""
+    """The hub's whole answer, if it is short and in time."""
     found, end = bytearray(), time.monotonic() + LISTING_SECONDS
     for block in _blocks(answer):
         found += block
@@ -199,7 +196,7 @@ def _limited(answer: HTTPResponse) -> bytes:
 
 
 def _choose_files(repository: str, listed: JsonObject) -> dict[str, tuple[str, int]]:
-    """The files to fetch, the SHA-256 the hub says, '' where it says none, and the most bytes each may have."""
+    """Files to download, the hub's SHA-256 ('' if unknown), and the most bytes of each."""
     known = {name: limits for row in listed["siblings"] for name, limits in _sibling(row)}
     gguf = [file for file in known if file.endswith(".gguf")]
     graph = next((file for file in _GRAPHS if file in known), gguf[0] if len(gguf) == 1 else "")
@@ -214,7 +211,7 @@ def _choose_files(repository: str, listed: JsonObject) -> dict[str, tuple[str, i
 
 
 def _sibling(row: Json) -> Iterator[tuple[str, tuple[str, int]]]:
-    """The name, hash and most bytes of a file in the listing; nothing of an entry of another shape."""
+    """Name, hash and most bytes of a listed file; nothing for an invalid entry."""
     if not isinstance(row, dict) or not isinstance(row.get("rfilename"), str):
         return
     lfs, size = row.get("lfs"), row.get("size")

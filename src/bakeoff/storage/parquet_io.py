@@ -1,4 +1,4 @@
-"""Parquet files from anywhere: read whole and checked, so that nobody falls over a damaged value later."""
+"""Reads Parquet files from any source completely and checks them, so that damage surfaces at once."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 BATCH_ROWS = 16_384
 PROBED_ROWS = 1024
 PROBE_MB = 1000
-"""How much memory 1,024 rows of a file from elsewhere may take."""
+"""Most memory for 1,024 rows of an external file."""
 PROBE_SECONDS = 300
 MOST_PACKED = 100
-"""How many times its file an array or table may be; vectors reach about 4, rows of results about 50."""
+"""Most times its file size that an array or table may have; vectors reach about 4, result rows about 50."""
 SMALL_TABLE = 2**30
-"""Bytes that a table of rows may always have: a column that repeats one name packs without limit."""
+"""Bytes a table may always have: a column that repeats one name compresses without limit."""
 
 
 def most_bytes(path: Path | str, always: int = 0) -> int:
-    """How many bytes may come out of a file."""
+    """Most bytes that a file may expand to."""
     return max(always, Path(path).stat().st_size * MOST_PACKED)
 
 
@@ -42,11 +42,9 @@ def read_parquet(
     read_dictionary: list[str] | None = None,
     always: int = SMALL_TABLE,
 ) -> pa.Table:
-    """The table in a file; an ArrowException or OSError reports what is wrong with it.
-
-    Arrow takes any bytes for a text, and any numbers for the places of values, until they are looked at. More rows
-    than MOST_PACKED times the file, and more than `always`, are refused.
-    """
+    """Read a table; raises ArrowException or OSError if it is damaged. Arrow accepts any bytes as text, and
+    any offsets, until they are accessed. More rows than MOST_PACKED times the file, and more than `always`,
+    are rejected."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -63,10 +61,8 @@ def read_parquet(
 
 
 def probe_parquet(path: Path, columns: list[str] | None = None, *, always: int = SMALL_TABLE) -> None:
-    """Read a file from elsewhere in a process with limits first; an ArrowException reports what it must not do here.
-
-    One row may hold any number of values in a few bytes, and Arrow ends the process on some damaged files.
-    """
+    """Read an external file in a limited process first; raises ArrowException if it exceeds the limits. One
+    row may hold any number of values in a few bytes, and Arrow crashes on some damaged files."""
     import pyarrow as pa
 
     with LimitedProcess("bakeoff.storage.parquet_io") as process:
@@ -81,7 +77,7 @@ def probe_parquet(path: Path, columns: list[str] | None = None, *, always: int =
 
 
 def _open_probe(_: object) -> Callable[[tuple[str, list[str] | None, int]], str]:
-    """In the process: reads all rows and keeps none; answers what is wrong."""
+    """Runs in the process: reads all rows, keeps none, and returns what is wrong."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -108,7 +104,7 @@ def _open_probe(_: object) -> Callable[[tuple[str, list[str] | None, int]], str]
 def _limit_bytes(
     file: pq.ParquetFile, columns: list[str] | None, most: int, rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """The rows in batches, until they are more bytes than a file may hold."""
+    """Yield the rows in batches, until they exceed the bytes a file may hold."""
     import pyarrow as pa
 
     total = 0
@@ -126,10 +122,8 @@ def _select_columns(schema: pa.Schema, columns: list[str] | None) -> pa.Schema:
 
 
 def read_where(path: Path, filters: list[tuple[str, str, object]]) -> pa.Table:
-    """The rows that pass every filter, given as (column, operator, value), read and checked a part at a time.
-
-    Arrow's own filter looks at the statistics in a file first, and waits forever where those are damaged.
-    """
+    """Rows that pass every filter, given as (column, operator, value), read and checked in parts. Arrow's own
+    filter reads the file's statistics first, and hangs if those are damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,8 +1,6 @@
-"""Everything that a plug-in raises, or reports about itself in words, without the keys and passwords that are set.
-
-The registry passes every plug-in class through `mask_output`, so this holds for errors, warnings, events, tables and
-reports alike. Documents, chunks, vectors and hits are not changed.
-"""
+"""Removes keys and passwords from everything a plug-in raises or reports. The registry passes every plug-in
+class through `mask_output`, so this covers errors, warnings, events, tables and reports alike. Documents,
+chunks, vectors and hits are not changed."""
 
 from __future__ import annotations
 
@@ -39,12 +37,12 @@ FAILURES: dict[str, type[BakeoffError]] = {
     "measures": MeasureError,
 }
 DESCRIPTIONS = ("info", "engine_version", "collections", "start")
-"""Methods and properties whose result a plug-in words itself."""
+"""Methods and properties that return text written by the plug-in."""
 _MARK = "_masks_output"
 
 
 def mask_output(kind: str, plugin: Any) -> Any:
-    """The same class, whose public methods mask what they raise and how they describe themselves."""
+    """The same class, whose public methods mask their errors and descriptions."""
     if not inspect.isclass(plugin) or _MARK in vars(plugin):
         return plugin
     for name in dir(plugin):
@@ -58,7 +56,7 @@ def mask_output(kind: str, plugin: Any) -> Any:
 
 
 def _mask_attribute(kind: str, name: str, found: object) -> object:
-    """The attribute with masked output; None for one that is not a method or a described property."""
+    """The attribute with masked output; None if it is neither a method nor a described property."""
     if inspect.isfunction(found) and found is not object.__init__:
         return _method(kind, found, masks_result=name in DESCRIPTIONS)
     if name in DESCRIPTIONS and isinstance(found, functools.cached_property):
@@ -92,7 +90,7 @@ def _method(kind: str, method: Callable[..., object], *, masks_result: bool) -> 
 
 
 def _generator(made: Iterator[object], failure: type[BakeoffError]) -> Iterator[object]:
-    """The same values; errors between them are masked too."""
+    """The same values, with errors between them masked too."""
     while True:
         try:
             value = next(made)
@@ -110,7 +108,7 @@ def _generator(made: Iterator[object], failure: type[BakeoffError]) -> Iterator[
 
 
 def _without_secrets(exc: Exception, failure: type[BakeoffError]) -> Exception:
-    """The same error where neither it nor its causes hold a secret, else one of its kind with the masked text."""
+    """The same error if neither it nor its causes contain a secret, else one of its kind with masked text."""
     chain = list(_chain(exc))
     if all(redact(text) == text for one in chain for text in (str(one), repr(one))):
         return exc
@@ -128,7 +126,7 @@ def _chain(exc: BaseException | None) -> Iterator[BaseException]:
 
 
 def _redact_description(value: object) -> object:
-    """A description with its texts masked: a text, a list of texts, or an object with text fields."""
+    """A description with masked texts: a text, a list of texts, or an object with text fields."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, list):

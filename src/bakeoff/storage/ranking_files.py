@@ -1,4 +1,4 @@
-"""Strict readers of judgments and rankings: TREC, BEIR, JSON lines, Parquet; a complaint names file and line."""
+"""Strict readers of judgments and rankings: TREC, BEIR, JSON lines, Parquet; errors name file and line."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _Table = TypeVar("_Table", Judgments, Run, "dict[str, list[RetrievedRow]]")
 
 @dataclass(frozen=True, slots=True)
 class RunFileRow:
-    """Scores by query and item; `ordered` means that items are in served order, whatever their scores."""
+    """Scores by query and item; `ordered` means items are in served order, whatever their scores."""
 
     by_query: Run
     ordered: bool = False
 
     def rank_conflicts(self) -> list[str]:
-        """The queries in which an item has a higher score than the one ranked before it."""
+        """Queries where an item has a higher score than the one ranked before it."""
         return [
             query
             for query, scores in self.by_query.items()
@@ -39,7 +39,7 @@ class RunFileRow:
 
 
 def read_qrels(path: Path) -> Judgments:
-    """Judgments from TREC qrels (query iteration item grade) or a BEIR tsv (query-id corpus-id score)."""
+    """Read TREC qrels (query iteration item grade) or a BEIR tsv (query-id corpus-id score)."""
     judgments: Judgments = {}
     lines = _lines(path)
     columns = (0, 2, 3)
@@ -60,7 +60,7 @@ def read_qrels(path: Path) -> Judgments:
 
 
 def read_run(path: Path, *, by_rank: bool) -> RunFileRow:
-    """Rankings from a TREC run (query Q0 item rank score tag), by rank or, like trec_eval, by score alone."""
+    """Read a TREC run (query Q0 item rank score tag), by rank or, like trec_eval, by score alone."""
     scores: Run = {}
     ranks: dict[str, dict[str, int]] = {}
     for number, text in _lines(path):
@@ -150,11 +150,11 @@ SCORE = ("score", "similarity", "sim")
 RESULTS = ("results", "hits", "ranking", "documents")
 JSON_LINES = (".jsonl", ".ndjson")
 TABLES = (".parquet", *JSON_LINES)
-"""How the names of files end that are not TREC runs."""
+"""Suffixes of files that are not TREC runs."""
 
 
 def read_rankings(path: Path, system: str = "") -> Rankings:
-    """Rankings by query from a TREC run, JSON lines or Parquet, best first; `system` is one of a table of several."""
+    """Rankings by query from a TREC run, JSON lines or Parquet, best first; `system` selects one of several."""
     if path.suffix not in TABLES:
         found = read_run(path, by_rank=True).by_query
         return {
@@ -176,7 +176,7 @@ RankedRow = tuple[str, float, RetrievedRow]
 
 
 def _chosen(path: Path, rows: Iterable[dict[str, Any]], system: str) -> Iterator[RankedRow]:
-    """The rows of one system; a table of several needs a name."""
+    """Rows of one system; a table of several needs a name."""
     places: Counter[str] = Counter()
     before: dict[str, float] = {}
     systems: set[str] = set()
@@ -236,7 +236,7 @@ def _value(row: dict[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Rows of JSON lines: one result a line, or a query with its results."""
+    """Rows of JSON lines: one result per line, or a query with its results."""
     for number, text in _lines(path):
         try:
             one = json.loads(text)
@@ -268,7 +268,7 @@ def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_table_rankings(table: pa.Table) -> dict[str, dict[str, list[str]]]:
-    """The documents of each system's rankings by query, each once and best first, from a run's own table."""
+    """Documents of each system's rankings by query, each once and best first, from a run's own table."""
     found: dict[str, dict[str, dict[str, None]]] = {}
     names = ("system", "query_id", "document_id")
     ordered = table.sort_by([("system", "ascending"), ("query_id", "ascending"), ("rank", "ascending")])

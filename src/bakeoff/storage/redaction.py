@@ -1,8 +1,6 @@
-"""Texts without the keys and passwords that are set, in whatever form a server repeats them.
-
-A secret is looked for as it is, as base64 at each of its three alignments, and as hexadecimal digits: in the text, and
-in the text with the escapes of JSON, URLs, HTML and Python undone, up to four times one after the other.
-"""
+"""Removes keys and passwords from texts, in any form a server may repeat them. A secret is searched for
+verbatim, as base64 at each of its three alignments, and as hexadecimal digits: in the text, and in the text
+with JSON, URL, HTML and Python escapes decoded up to four times."""
 
 from __future__ import annotations
 
@@ -19,13 +17,13 @@ from bakeoff.storage.environment import all_settings
 MASK = "***"
 SECRET = ("KEY", "TOKEN", "PASSWORD", "SECRET", "CREDENTIALS", "PASSWD")
 ADDRESS = ("DSN", "URL", "URI")
-"""How the names of variables end whose values, or whose addresses' passwords, are not shown."""
+"""Suffixes of variables whose values, or whose addresses' passwords, are hidden."""
 SHORTEST = 6
-"""Characters of a value below which hiding it would hide ordinary words."""
+"""Shorter values are not hidden, because they occur in ordinary words."""
 LARGEST_SHOWN = 65_536
-"""Bytes of an answer that are looked at for a message."""
+"""Most bytes of an answer used in a message."""
 ROUNDS = 4
-"""How often escapes are undone."""
+"""Number of escape layers to decode."""
 _BACKSLASH = (
     r"\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|\\u(?P<json>[0-9a-fA-F]{4})|\\x(?P<python>[0-9a-fA-F]{2})|\\(?P<one>.)"
@@ -35,12 +33,12 @@ _HTML = r"(?P<html>&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[a-zA-Z]+);?)"
 _ESCAPES = tuple(
     re.compile(kind, re.DOTALL) for kind in (f"{_BACKSLASH}|{_URL}|{_HTML}", _BACKSLASH, _URL, _HTML)
 )
-"""All escapes, and each kind alone: a secret may itself hold what looks like an escape of another kind."""
+"""All escapes, and each kind alone: a secret may itself contain what looks like another kind's escape."""
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def redact(text: str) -> str:
-    """The text with every form of every secret replaced by asterisks."""
+    """Replace every form of every secret by asterisks."""
     found = secrets()
     spans = sorted(set(_spans(text, _targets(found)))) if found else []
     pieces, end = [], 0
@@ -52,7 +50,7 @@ def redact(text: str) -> str:
 
 
 def redact_answer(content: bytes) -> str:
-    """The beginning of a server's answer as text; no part of a secret is left where it is cut."""
+    """The beginning of a server's answer as text; no part of a secret remains at the cut."""
     text = redact(content[:LARGEST_SHOWN].decode(errors="replace"))
     if len(content) > LARGEST_SHOWN:
         longest = max(map(len, secrets()), default=0)
@@ -74,7 +72,7 @@ def secrets() -> frozenset[str]:
 
 
 def _of_address(value: str) -> Iterator[str]:
-    """The passwords of an address: of its user, and in a DSN of words."""
+    """Passwords in an address: of its user, and in a keyword DSN."""
     yield from re.findall(r"password\s*=\s*'?([^\s'&]+)", value)
     try:
         at = urlsplit(value)
@@ -86,7 +84,7 @@ def _of_address(value: str) -> Iterator[str]:
 
 
 def _spans(text: str, targets: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Where a target is in the text, as it is or below escapes."""
+    """Positions of a target in the text, verbatim or escaped."""
     for escape in _ESCAPES:
         plain, places = text, list(range(len(text) + 1))
         for _ in range(ROUNDS + 1):
@@ -101,7 +99,7 @@ def _spans(text: str, targets: tuple[str, ...]) -> Iterator[tuple[int, int]]:
 
 
 def _unescape(text: str, places: list[int], escape: re.Pattern[str]) -> tuple[str, list[int]]:
-    """The text with one layer of escapes undone, and where each of its characters begins in the first text."""
+    """Decode one layer of escapes, keeping each character's position in the original text."""
     pieces: list[str] = []
     begins: list[int] = []
     end = 0
@@ -116,7 +114,7 @@ def _unescape(text: str, places: list[int], escape: re.Pattern[str]) -> tuple[st
 
 
 def _characters(found: re.Match[str]) -> Iterator[tuple[str, int]]:
-    """The characters of an escape, each with its place in it."""
+    """Characters of an escape, each with its position."""
     name = found.lastgroup or ""
     if name == "low":
         pair = bytes.fromhex(found["high"] + found["low"])
@@ -136,7 +134,7 @@ def _characters(found: re.Match[str]) -> Iterator[tuple[str, int]]:
 
 @lru_cache(maxsize=8)
 def _targets(found: frozenset[str]) -> tuple[str, ...]:
-    """All texts to look for."""
+    """All texts to search for."""
     return tuple(dict.fromkeys(form for secret in sorted(found) for form in _forms(secret)))
 
 
@@ -149,7 +147,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _base64_core(raw: bytes, shift: int) -> str:
-    """The digits of base64 that depend on the secret alone when `shift` bytes are before it in a group of three."""
+    """The base64 digits that depend on the secret alone when `shift` bytes precede it in a group of three."""
     text = b64encode(bytes(shift) + raw).decode().rstrip("=")
     first = (0, 2, 3)[shift]
     last = len(text) - (1 if (shift + len(raw)) % 3 else 0)

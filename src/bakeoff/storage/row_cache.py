@@ -1,9 +1,7 @@
-"""Rows by key: what a stage made of each of its inputs, so that a changed corpus costs only what changed.
-
-A pool is a set of segments in the cache. A segment is one batch of work: durable when it is finished, so a kill
-costs one batch at most. The plan of batches is kept too: a killed run continues with its batches, and so makes the
-same bytes.
-"""
+"""Rows by key: what a stage made from each input, so that a changed corpus costs only what changed. A row
+cache is a set of segments in the cache. A segment is one batch of work, durable when finished, so a kill
+costs one batch at most. The plan of batches is stored too: a killed run continues with its batches, and so
+makes the same bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ Keys = InputKeys | Iterable[str]
 
 @dataclass(frozen=True, slots=True)
 class BatchRows:
-    """What a batch of work gives: `counts[i]` rows of `table` belong to the i-th input."""
+    """Result of a batch: `counts[i]` rows of `table` belong to the i-th input."""
 
     counts: Sequence[int]
     table: pa.Table
@@ -46,17 +44,17 @@ class BatchRows:
 
 @dataclass(frozen=True, slots=True)
 class SegmentLocation:
-    """Where a pool's segments lie in a cache: a stage of it, and what their keys begin with."""
+    """Location of segments in a cache: a stage, and the prefix of their keys."""
 
     stage: str
     prefix: str
 
     def key(self, names: Sequence[str]) -> str:
-        """The key of the segment that holds the rows of these inputs."""
+        """Key of the segment with the rows of these inputs."""
         return self.prefix + fingerprint(list(names))[:PREFIX]
 
     def keep(self, writer: ArtifactWriter, names: Sequence[str], rows: Callable[[], BatchRows]) -> None:
-        """Write the segment of these inputs, unless it is there."""
+        """Write the segment of these inputs, unless it exists."""
 
         def write(folder: Path) -> None:
             _write_segment(folder, self.stage, names, rows())
@@ -73,10 +71,8 @@ class WorkBatch:
 
 
 class RemoteRunner(Protocol):
-    """Does batches elsewhere: when it returns, the segment of each is in its place in what is shared.
-
-    It returns the seconds of the work itself, summed over all workers, without the start of their plug-ins.
-    """
+    """Runs batches elsewhere: when it returns, each segment is in the shared location. Returns the seconds of
+    the work itself, summed over all workers, without starting their plug-ins."""
 
     def __call__(
         self,
@@ -88,10 +84,8 @@ class RemoteRunner(Protocol):
 
 
 class RowCache:
-    """The rows one stage made under one key, by the key of each input.
-
-    `work_seconds` is how long the work of its fills took, without planning, reading and writing.
-    """
+    """The rows one stage made under one key, by input key. `work_seconds` is the time of its fills, without
+    planning, reading and writing."""
 
     def __init__(self, cache: Cache, stage: str, key: str) -> None:
         self._cache, self._stage, self._key = cache, stage, key
@@ -108,11 +102,9 @@ class RowCache:
         progress: Callable[[int], None] = lambda _done: None,
         spread: RemoteRunner | None = None,
     ) -> int:
-        """Do the work for every input whose key has no rows yet and return how many inputs that were.
-
-        `work` takes positions in `keys`; `order` sorts the positions before they are cut into batches. The batches are
-        the same whether they are done here or elsewhere, so the rows are too.
-        """
+        """Process every input without rows and return their number. `work` takes positions in `keys`; `order`
+        sorts the positions before they are split into batches. Batches, and so rows, are the same wherever
+        they are processed."""
         keys = InputKeys.collect(keys)
         missing = self._missing(keys)
         progress(len(keys) - len(missing))
@@ -138,7 +130,7 @@ class RowCache:
         return rows
 
     def gather(self, keys: Keys) -> Iterator[pa.Table]:
-        """The rows of all keys in the order of the keys, in blocks of bounded size."""
+        """Yield the rows of all keys in order, in blocks of bounded size."""
         import numpy as np
 
         keys = InputKeys.collect(keys)
@@ -153,22 +145,22 @@ class RowCache:
             begin = end
 
     def counts(self, keys: Keys) -> np.ndarray:
-        """How many rows each key has."""
+        """Number of rows per key."""
         keys = InputKeys.collect(keys)
         return self._segments(keys).find(keys)[1]
 
     @property
     def prefix(self) -> str:
-        """What the keys of its segments begin with."""
+        """Prefix of its segments' keys."""
         return self._key[:PREFIX]
 
     def inputs_by_segment(self, keys: Keys) -> dict[str, int]:
-        """How many of these inputs each segment has the rows of; inputs without rows are left out."""
+        """Number of these inputs in each segment; inputs without rows are left out."""
         keys = InputKeys.collect(keys)
         return self._segments(keys).inputs(keys)
 
     def _check(self, keys: InputKeys) -> None:
-        """What others say they wrote must be here."""
+        """Raise unless everything that workers report as written is here."""
         left = self._missing(keys)
         if len(left):
             raise CacheError(
@@ -187,7 +179,7 @@ class RowCache:
         batch: int,
         order: Callable[[list[int]], list[int]] | None,
     ) -> Iterator[list[int]]:
-        """The batches still to do: those of the plan that a killed run left, else new ones."""
+        """The remaining batches: those of a killed run's plan, else new ones."""
         import numpy as np
 
         plan_key = fingerprint("plan", self._key, bytes_fingerprint(keys.array.data), batch)
@@ -208,7 +200,7 @@ class RowCache:
             yield rest[begin : begin + batch].tolist()
 
     def _segments(self, keys: InputKeys) -> _Segments:
-        """The segments that are here, and those with rows of these keys that others made."""
+        """The segments that are here, and remote ones with rows of these keys."""
         if self._loaded is None:
             self._loaded = _Segments(self._cache, self._stage, self.prefix)
             unknown = self._loaded.missing(keys)
@@ -229,7 +221,7 @@ class RowCache:
 
 
 class _Segments:
-    """All segments of a pool, memory-mapped, with the place of each key's rows."""
+    """All segments, memory-mapped, with the position of each key's rows."""
 
     def __init__(self, cache: Cache, stage: str, prefix: str) -> None:
         import numpy as np
@@ -258,7 +250,7 @@ class _Segments:
         self._take: ArrowTaker | None = None
 
     def find(self, keys: InputKeys) -> tuple[np.ndarray, np.ndarray]:
-        """The first row and the number of rows of each key."""
+        """First row and number of rows of each key."""
         place = self._index.find(keys.array)
         if (place < 0).any():
             raise CacheError(f"{int((place < 0).sum()):,} of {len(keys):,} inputs have no rows yet.")
@@ -269,7 +261,7 @@ class _Segments:
         return keys.distinct[self._index.find(keys.array[keys.distinct]) < 0]
 
     def inputs(self, keys: InputKeys) -> dict[str, int]:
-        """How many of these inputs are in each segment."""
+        """Number of these inputs in each segment."""
         import numpy as np
 
         places = self._index.find(keys.array[keys.distinct])
@@ -278,7 +270,7 @@ class _Segments:
         return {self._names[at]: int(number) for at, number in zip(segment, count, strict=True)}
 
     def rows(self, first: np.ndarray, count: np.ndarray) -> pa.Table:
-        """The rows that start at `first`, `count` of each, in that order."""
+        """Rows starting at `first`, `count` of each, in that order."""
         import numpy as np
         import pyarrow as pa
 
@@ -290,7 +282,7 @@ class _Segments:
 
 
 def _index_keys(index: bytes) -> list[str]:
-    """The keys that a segment's index names."""
+    """Keys in a segment's index."""
     import pyarrow as pa
 
     return list(pa.ipc.open_file(pa.py_buffer(index)).read_all()["key"].to_pylist())
@@ -307,7 +299,7 @@ def _write_segment(folder: Path, stage: str, names: Sequence[str], rows: BatchRo
 
 
 def write_arrow(path: Path, tables: Sequence[pa.Table] | Iterator[pa.Table]) -> None:
-    """Write tables of one schema one after the other as one Arrow file."""
+    """Write tables of one schema as one Arrow file."""
     import pyarrow as pa
 
     writer = None
@@ -320,7 +312,7 @@ def write_arrow(path: Path, tables: Sequence[pa.Table] | Iterator[pa.Table]) -> 
 
 
 def read_arrow(path: Path) -> pa.Table:
-    """An Arrow file as a memory-mapped table."""
+    """Memory-map an Arrow file."""
     import pyarrow as pa
 
     return pa.ipc.open_file(pa.memory_map(str(path))).read_all()

@@ -1,4 +1,4 @@
-"""The tables that are stored: documents, chunks, judgments and the results of a run, each column with its type."""
+"""Schemas of the stored tables: documents, chunks, judgments and the results of a run."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A table's columns as (name, Arrow type name); the Arrow schema is made on demand.
-
-    `added` columns came later: a table that was written before has them as null.
-    """
+    """A table's columns as (name, Arrow type name); the Arrow schema is built on demand. `added` columns are
+    newer: older tables have them as null."""
 
     name: str
     columns: tuple[tuple[str, str], ...]

@@ -39,7 +39,7 @@ from bakeoff.storage.temp_dir import TempDir
 PARALLEL_REQUESTS = 16
 """Requests to the object store at once: each waits for the network."""
 HEAD_BYTES = 65_536
-"""Bytes of an object that are read to decide whether the rest is needed."""
+"""Bytes of an object to read before deciding whether the rest is needed."""
 MARKER_CONTENT = b"a shared cache of bakeoff\n"
 log = logging.getLogger(__name__)
 _marked: set[RemoteArtifactStore] = set()
@@ -91,7 +91,7 @@ class RemoteBackedCache(Cache):
         return self._remote
 
     def keep(self, stage: str, key: str, write: Callable[[Path], None]) -> Path:
-        """From here, else from the remote store, else made now and stored remotely first."""
+        """Return an artifact from here, else from the remote store, else created now and stored remotely first."""
 
         def fetch_or_make(folder: Path) -> None:
             files = self.remote.fetch(stage, key)
@@ -104,7 +104,7 @@ class RemoteBackedCache(Cache):
         return self.make(stage, key, fetch_or_make)
 
     def fetch_wanted(self, stage: str, prefix: str, wanted: FetchCondition) -> int:
-        """Fetch the wanted artifacts that are not here; of the others only the beginning is read."""
+        """Fetch the wanted artifacts that are not here; only the beginning of the others is read."""
         local = set(self.keys(stage, prefix))
         missing = [key for key in self.remote.keys(stage, prefix) if key not in local]
 
@@ -121,7 +121,7 @@ class RemoteBackedCache(Cache):
 
 @dataclass(frozen=True, slots=True)
 class FetchCondition:
-    """Decides by one small file near the beginning of an artifact whether the rest is needed."""
+    """Decides from a small file near the start of an artifact whether the rest is needed."""
 
     file: str
     test: Callable[[bytes], bool]
@@ -149,7 +149,8 @@ class RemoteArtifactStore:
             ) from exc
 
     def is_available(self) -> bool:
-        """Whether the marker is there; an object store is asked once, as only a folder can go and look empty."""
+        """Whether the marker exists; an object store is checked once, since only a folder can disappear and
+        look empty."""
         if self in _marked and not self.objects.in_folder:
             return True
         marked = self.objects.read(MARKER, 0, HEAD_BYTES) == MARKER_CONTENT

@@ -1,8 +1,6 @@
-"""Where several machines share a cache: a folder, or objects under a URL; and waiting for it while it is gone.
-
-A marker file identifies the location. Without it, a folder that is not mounted would look like an empty cache, and
-work would be written where nobody finds it.
-"""
+"""Where several machines share a cache: a folder, or objects under a URL; and waiting while it is
+unavailable. A marker file identifies the location. Without it, an unmounted folder would look like an empty
+cache, and work would be written where nobody finds it."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ FIRST_SECONDS = 20.0
 PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 5.0
 TEMPORARY = (errno.EIO, errno.ESTALE)
-"""Errors of a file system or a network that may be over at the next try."""
+"""Errors of a file system or network that may be gone at the next attempt."""
 REFUSED = re.compile(r"Credential|Authent|Refresh|TokenRetrieval")
 """Occurs in the names of the errors that clients raise for a missing or refused key."""
 log = logging.getLogger(__name__)
@@ -58,7 +56,7 @@ class SharedLocation(Hashable, Protocol):
     """Where the artifacts of several machines are; picklable, so that workers get it."""
 
     def is_available(self) -> bool:
-        """Whether this machine sees it now."""
+        """Whether this machine can see it now."""
         ...
 
     def writer(self) -> ArtifactWriter:
@@ -66,15 +64,13 @@ class SharedLocation(Hashable, Protocol):
         ...
 
     def unavailable_message(self, reason: str) -> str:
-        """The error after waiting in vain."""
+        """The error after waiting without success."""
         ...
 
 
 def retry_until_available(shared: SharedLocation, act: Callable[[], T]) -> T:
-    """Return `act()`, retried while the location is gone; one that was reached before is waited for much longer.
-
-    An error that has nothing to do with the location is raised.
-    """
+    """Return `act()`, retrying while the location is unavailable; one that was reached before is awaited much
+    longer. Errors unrelated to the location are raised."""
     begin, pause = time.monotonic(), PAUSE_SECONDS
     while True:
         reason = "it is not there, or is another folder"
@@ -110,7 +106,7 @@ class SharedFolder:
     marker: str
 
     def is_available(self) -> bool:
-        """Whether this machine sees this very folder now."""
+        """Whether this machine can see this very folder now."""
         try:
             return _read_marker(self.root) == self.marker
         except OSError:
@@ -143,14 +139,14 @@ def _read_marker(root: Path) -> str:
 
 
 class SharedFolderCache(Cache):
-    """The cache in a shared folder: requests wait while the folder is gone."""
+    """The cache in a shared folder: requests wait while it is unavailable."""
 
     def __init__(self, folder: SharedFolder) -> None:
         super().__init__(folder.root)
         self._shared = folder
 
     def get(self, stage: str, key: str) -> Path | None:
-        """As in any cache; an artifact is not missing because the folder is gone."""
+        """As in any cache; an unavailable folder does not make an artifact missing."""
 
         def look() -> Path | None:
             path = super(SharedFolderCache, self).get(stage, key)
@@ -160,7 +156,7 @@ class SharedFolderCache(Cache):
         return retry_until_available(self._shared, look)
 
     def make(self, stage: str, key: str, write: Callable[[Path], None]) -> Path:
-        """As in any cache; an artifact that was being written when the folder went is written again."""
+        """As in any cache; an artifact being written when the folder disappeared is written again."""
         return retry_until_available(
             self._shared, lambda: super(SharedFolderCache, self).make(stage, key, write)
         )

