@@ -286,7 +286,7 @@ def test_resources_of_an_example() -> None:
         ("memory", ["peak_memory_mb"]),
         ("processor", ["avg_cpu_percent", "peak_cpu_percent"]),
     ):
-        (_, rows), _ = figure("incidents", f"most{' memory' if words == 'memory' else ''}: ")
+        (_, rows), _ = figure("incidents", f"most {'memory' if words == 'memory' else 'CPU'}: ")
         assert {(row[0], row[1]) for row in rows} == set(used)
         for row in rows:
             sides = [used[row[0], row[1]][side] for side in ("client", "server")]

@@ -10,19 +10,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 SAID = [
-    ("Arrow in", 0, "measures: Arrow / pytrec_eval, 10,000 × 100, kq/s", "ratio"),
-    ("Arrow in", 1, "measures: Arrow / ranx with its objects, 10,000 × 100, kq/s", "ratio"),
+    ("from Arrow", 0, "measures: Arrow / pytrec_eval, 10,000 × 100, kq/s", "ratio"),
+    ("from Arrow", 1, "measures: Arrow / ranx with its objects, 10,000 × 100, kq/s", "ratio"),
     ("from Python dicts", 0, "measures: dicts / pytrec_eval, 10,000 × 100, kq/s", "ratio"),
     ("from Python dicts", 3, "measures: dicts / pytrec_eval, 50 × 10, kq/s", "ratio"),
     ("percentile intervals", 0, "percentile, cpu s against scipy column by column", "ratio"),
     ("SQL truth rules", 0, "sql: 50 rules over 28,321 chunks, s", "ratio"),
     ("semantic chunking", 0, "semantic, MB/s, against bare tree-sitter parsing", "ratio"),
-    ("MiniLM on the processor", 0, "fp32 texts/cpu-s against the sgemm limit", "ratio"),
-    ("MiniLM on the processor", 1, "mixed lengths, texts/cpu-s: fp32 against sentence-transformers", "ratio"),
-    ("MiniLM on the processor", 3, "mixed lengths, texts/cpu-s: int8 against sentence-transformers", "ratio"),
+    ("MiniLM on the CPU", 0, "fp32 texts/cpu-s against the sgemm limit", "ratio"),
+    ("MiniLM on the CPU", 1, "mixed lengths, texts/cpu-s: fp32 against sentence-transformers", "ratio"),
+    ("MiniLM on the CPU", 3, "mixed lengths, texts/cpu-s: int8 against sentence-transformers", "ratio"),
     ("on Ray with one worker", 0, "ray with one worker against this process, seconds", "ratio"),
-    ("the measuring loop", 0, "closed loop, null store, µs a query", "ours"),
-    ("a warm rerun", 0, "warm rerun / cold run, wall s", "ratio"),
+    ("overhead of the measuring loop", 0, "closed loop, null store, µs a query", "ours"),
+    ("a run with a warm cache", 0, "warm rerun / cold run, wall s", "ratio"),
 ]
 
 

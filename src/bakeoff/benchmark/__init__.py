@@ -1,1 +1,1 @@
-"""Speed and neighbour recall of stores on vectors: truth, closed and open loops, resources, equal recall."""
+"""Benchmarks of speed and recall: `ann`, `load` and `scale`."""

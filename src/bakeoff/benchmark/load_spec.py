@@ -1,4 +1,4 @@
-"""Which load is put on a system: clients in a closed loop, rates in an open one, or the search for the highest rate."""
+"""The load on a system: clients in a closed loop, rates in an open loop, or a search for the highest rate."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SLO = re.compile(r"\s*p(\d+)\s*<=?\s*([0-9.]+)\s*(us|µs|ms|s)\s*")
 
 
 class RateTrial(Protocol):
-    """An open loop that was sent, by one client or by several."""
+    """A finished open loop, by one client or several."""
 
     @property
     def reached(self) -> bool:
-        """Whether the rate was held."""
+        """Whether the rate was reached."""
         ...
 
     @property
@@ -50,13 +50,13 @@ class RateTrial(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Slo:
-    """A promise: this percentile stays under a number of milliseconds, without errors and at the intended rate."""
+    """A service-level objective: a percentile below a limit in milliseconds, without errors, at the intended rate."""
 
     percentile: int
     milliseconds: float
 
     def is_kept(self, loop: RateTrial) -> bool:
-        """Whether a loop kept it."""
+        """Whether a loop met it."""
         found = next(row for row in loop.latencies() if row.name == f"p{self.percentile}_ms")
         within = found.milliseconds is not None and found.milliseconds < self.milliseconds
         return within and loop.reached and not loop.errors and not loop.timeouts
@@ -64,7 +64,7 @@ class Slo:
 
 @dataclass(frozen=True, slots=True)
 class MaxRate:
-    """The highest rate that kept the promise, None where none did; `tried` in the order tried."""
+    """The highest rate that met the SLO, None if none did; `tried` lists all rates in order."""
 
     rate: float | None
     tried: tuple[tuple[float, bool], ...]
@@ -72,7 +72,7 @@ class MaxRate:
 
 
 def parse_slo(text: str) -> Slo:
-    """`p99<50ms` and the like."""
+    """Parse an SLO such as `p99<50ms`."""
     match = _SLO.fullmatch(text)
     known = ", ".join(f"p{one}" for one in PERCENTILES)
     if (
@@ -93,7 +93,7 @@ def lowest_rate(slo: Slo, seconds: float) -> float:
 
 
 def max_rate(send: Callable[[float], RateTrial], slo: Slo, start: float, highest: float = HIGHEST) -> MaxRate:
-    """Doubling from `start` until the promise breaks, then bisection; a stop by Ctrl-C ends it early."""
+    """Double from `start` until the SLO is missed, then bisect; Ctrl-C ends it early."""
     tried: list[tuple[float, bool]] = []
     stopped = ""
 
@@ -138,7 +138,7 @@ class LoadStep:
 
     @property
     def name(self) -> str:
-        """How it is shown: `4 threads`, `200/s`, `2 processes`, `200/s from 2 processes`."""
+        """Its display name: `4 threads`, `200/s`, `2 processes`, `200/s from 2 processes`."""
         shared = _several(self.team, "process", "processes") if self.team else ""
         if self.rate is not None:
             rate = f"{self.rate:,.4g}/s" if self.rate < 1000 else f"{self.rate:,.0f}/s"
@@ -150,14 +150,14 @@ class LoadStep:
 
     @property
     def team(self) -> int:
-        """How many client processes there are; 0 where it is sent from this one."""
+        """The number of client processes; 0 if this process sends."""
         each = self.clients == "processes" and self.kind == "closed"
         return self.processes or (self.concurrency if each else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """Closed loops by `concurrency`, open loops by `rates`, or the highest rate that keeps `slo`: one of the three.
+    """Closed loops by `concurrency`, open loops by `rates`, or the highest rate that meets `slo`: one of the three.
 
     `seconds` is how long a pass lasts, `timeout` how long one query may take, `workers` the open loop's threads
     in each process. `processes` client processes share a load; of `clients` "processes" there is one for each thread.
@@ -184,10 +184,10 @@ class LoadSpec:
             raise SettingError(f"--clients is {self.clients!r}; it must be threads or processes.")
         if self.clients == "processes" and not self.processes and (self.rates or self.slo):
             raise SettingError(
-                "--clients processes is for closed loops; for an open one say how many: --clients 2."
+                "--clients processes applies only to closed loops; for an open loop give a number: --clients 2."
             )
         if not 0 <= self.processes <= MOST_CLIENTS:
-            raise SettingError(f"--clients is {self.processes}; between 1 and {MOST_CLIENTS} processes.")
+            raise SettingError(f"--clients is {self.processes}; it must be between 1 and {MOST_CLIENTS}.")
         if self.closed and self.processes > min(self.concurrency):
             raise SettingError(
                 f"--clients is {self.processes} and --concurrency {min(self.concurrency)}: each client process needs "
@@ -201,7 +201,7 @@ class LoadSpec:
 
     @property
     def most_processes(self) -> int:
-        """The most client processes that are at work at once; 0 where there are none."""
+        """The most client processes at a time; 0 if there are none."""
         return self.processes or (max(self.concurrency) if self.clients == "processes" else 0)
 
     def open_load(self, rate: float) -> LoadStep:
@@ -210,7 +210,7 @@ class LoadSpec:
 
     @property
     def loads(self) -> tuple[LoadStep, ...]:
-        """The loops to run, in the order asked for; none where a rate is searched for."""
+        """The loops to run, in the given order; empty if a rate is searched for."""
         if self.slo is not None:
             return ()
         if self.rates:
@@ -221,7 +221,7 @@ class LoadSpec:
 
 
 def parse_clients(text: str) -> tuple[Clients, int]:
-    """`threads`, `processes`, or how many processes share a load."""
+    """Parse `threads`, `processes`, or a number of processes."""
     if text in get_args(Clients):
         return ("processes" if text == "processes" else "threads"), 0
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST_CLIENTS:
@@ -234,12 +234,12 @@ def parse_clients(text: str) -> tuple[Clients, int]:
 def parse_loads(
     concurrency: str | None, rates: str | None, slo: str | None, processes: int = 0
 ) -> tuple[tuple[int, ...], tuple[float, ...], Slo | None]:
-    """The three kinds of load from the words of a command line; at most one may be given.
+    """The load of a command line; at most one of three kinds may be given.
 
     Without one it is a closed loop of one thread, or of one in each process.
     """
     if sum(one is not None for one in (concurrency, rates, slo)) > 1:
-        raise SettingError("--concurrency, --rates and --find-max-rate are three loads: give one of them.")
+        raise SettingError("--concurrency, --rates and --find-max-rate exclude each other: give one of them.")
     return (
         _counts(concurrency or str(processes or 1)),
         _rates(rates) if rates is not None else (),
@@ -251,9 +251,13 @@ def _counts(text: str) -> tuple[int, ...]:
     try:
         counts = tuple(int(part) for part in text.split(","))
     except ValueError as exc:
-        raise SettingError(f"--concurrency is {text!r}; write whole numbers by comma: 1,2,4.") from exc
+        raise SettingError(
+            f"--concurrency is {text!r}; write whole numbers separated by commas: 1,2,4."
+        ) from exc
     if min(counts) < 1 or max(counts) > MOST_CLIENTS or len(set(counts)) != len(counts):
-        raise SettingError(f"--concurrency is {text!r}; between 1 and {MOST_CLIENTS}, each once.")
+        raise SettingError(
+            f"--concurrency is {text!r}; numbers must be between 1 and {MOST_CLIENTS} and differ."
+        )
     return counts
 
 
@@ -261,9 +265,11 @@ def _rates(text: str) -> tuple[float, ...]:
     try:
         rates = tuple(float(part) for part in text.split(","))
     except ValueError as exc:
-        raise SettingError(f"--rates is {text!r}; write queries a second by comma: 100,200,400.") from exc
+        raise SettingError(
+            f"--rates is {text!r}; write queries per second separated by commas: 100,200,400."
+        ) from exc
     if not all(_positive(rate) for rate in rates) or len(set(rates)) != len(rates):
-        raise SettingError(f"--rates is {text!r}; queries a second above 0, each once.")
+        raise SettingError(f"--rates is {text!r}; rates must be above 0 and differ.")
     return rates
 
 

@@ -1,4 +1,4 @@
-"""How fast models embed here: texts per second, memory, share of what matrix multiplication allows, time needed."""
+"""How fast models embed here: texts per second, memory, share of the matrix multiplication limit, time needed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MATRIX_FLOP = 2.0 * _MATRIX**3
 _MATRICES = 6
 _MATRIX_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 _TYPICAL = (12, 24, 48, 96, 160)
-"""Words of the texts that are embedded where no corpus is at hand."""
+"""Words of the sample texts that replace a missing corpus."""
 _TEXT = (
     "the retrieval of documents depends on words that occur in questions and on meaning that does not show in them so "
     "a model maps each text to a vector and near vectors should belong to texts that answer each other"
@@ -34,7 +34,7 @@ _TEXT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedSample:
-    """What is embedded: some texts of a corpus, drawn without choice, and how many it has in all; 0 for no corpus."""
+    """A sample of texts and the number of texts in the corpus; 0 without a corpus."""
 
     texts: tuple[str, ...]
     corpus_texts: int = 0
@@ -42,7 +42,7 @@ class SpeedSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpeed:
-    """One model on this machine; `share` is None where its arithmetic is not known, `fault` says why it did not run."""
+    """One model on this machine; `share` is None if its arithmetic is unknown, `fault` is why it did not run."""
 
     name: str
     texts_per_second: float | None = None
@@ -76,7 +76,7 @@ def models_at_hand() -> list[str]:
 def measure_speeds(
     names: Sequence[str], sample: SpeedSample, progress: Callable[[ModelSpeed], None] = lambda _: None
 ) -> list[ModelSpeed]:
-    """Each model in a process of its own, one after the other."""
+    """Measure each model in its own process, one after the other."""
     found = []
     for name in names:
         try:
@@ -91,7 +91,7 @@ def measure_speeds(
 
 @contextlib.contextmanager
 def _one_matrix_thread() -> Iterator[None]:
-    """Processes that start now multiply on one thread: on several, waiting for each other counts as processor time."""
+    """Child processes multiply on one thread: with several, waiting would count as CPU time."""
     before = {name: os.environ.get(name) for name in _MATRIX_THREADS}
     os.environ.update(dict.fromkeys(_MATRIX_THREADS, "1"))
     try:
@@ -137,7 +137,7 @@ def _embed_sample(name: str, embedder: Embedder, sample: SpeedSample, before: fl
 
 
 def _tokens(embedder: Embedder, texts: list[str]) -> list[int]:
-    """Tokens of each text that the model reads; [] where it does not say."""
+    """The tokens of each text that the model reads; [] if unknown."""
     if not isinstance(embedder, SupportsTokens):
         return []
     limit, info = embedder.info.max_tokens, embedder.info

@@ -1,4 +1,4 @@
-"""A store that answers at once: what is measured on it is the harness itself (F38)."""
+"""A store that answers instantly, to measure the overhead of the harness (F38)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from bakeoff.types import Batch, Hits, Metric
 
 
 class NoParams(BaseModel):
-    """Nothing to choose."""
+    """No parameters."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class NullStore:
-    """Keeps nothing and answers every query with the same k rows."""
+    """Stores nothing and answers every query with the same k rows."""
 
     version: ClassVar[str] = "1"
     Params = NoParams
@@ -47,7 +47,7 @@ class NullStore:
 
 
 def harness_seconds(vectors: Asked[object], k: int, *, threads: int = 1, passes: int = 5) -> float:
-    """What the loop itself costs a query: the median pass over the null store."""
+    """The loop's overhead per query: the median pass over the null store."""
     null, query = NullStore(NoParams(), Path()), NoParams()
     loops = [
         overall_latency(closed_loop(null.search, vectors, k, query, threads=threads)) for _ in range(passes)

@@ -1,6 +1,6 @@
 """The open loop: queries arrive at a rate whether or not earlier ones were answered.
 
-Latency counts from the intended arrival, so what waits behind a stall counts as waiting (F37).
+Latency counts from the intended arrival, so time spent behind a stall counts (F37).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Arrivals = Literal["fixed", "poisson"]
 MOST_SENT = 2_000_000
 LEAD_SECONDS = 0.01
 REACHED = 0.95
-"""A rate counts as reached when so much of it was sent and answered."""
+"""A rate counts as reached if this share of it was sent and answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class OpenLoop:
 
     @property
     def rate_measured(self) -> float | None:
-        """Answers a second of wall time from the first intended arrival to the last answer."""
+        """Answers per second of wall time, from the first intended arrival to the last answer."""
         return self.answered / self.seconds if self.seconds > 0 and self.answered else None
 
     @property
@@ -70,12 +70,12 @@ class OpenLoop:
         return statistics(found, len(self.latency) - len(found))
 
     def lags(self) -> tuple[LatencySummary, ...]:
-        """Statistics of how late queries were sent: the client's own delay."""
+        """Statistics of the client's sending delay."""
         return statistics(self.lag[self.lag != NOT_RUN])
 
 
 def arrival_times(count: int, rate: float, arrivals: Arrivals, seed: int) -> np.ndarray:
-    """Intended arrivals in nanoseconds from the begin."""
+    """Intended arrivals in nanoseconds from the start."""
     if arrivals == "fixed":
         return (np.arange(count) * (1e9 / rate)).astype(np.int64)
     gaps = np.random.default_rng(seed).exponential(1e9 / rate, count)
@@ -97,7 +97,7 @@ def open_loop(
     keep: bool = False,
     before: Callable[[], object] | None = None,
 ) -> OpenLoop:
-    """Send at `rate` a second for `seconds`, the vectors in turn; an answer later than `timeout` is a time-out."""
+    """Send the vectors in turn at `rate` per second for `seconds`; a later answer than `timeout` is a timeout."""
     due = arrival_times(arrivals_in(rate, seconds, workers), rate, arrivals, seed)
     deadline = seconds * 2 + timeout
     return send_on_schedule(
@@ -174,7 +174,7 @@ def send_on_schedule(
 
 
 def rate_held(sending: tuple[float, float], answered: int, intended: int) -> bool:
-    """Whether queries went out in the time they were due in, and were answered."""
+    """Whether queries were sent on schedule and answered."""
     due, sent = sending
     return REACHED * sent <= due + LEAD_SECONDS and answered >= REACHED * intended
 
@@ -216,7 +216,7 @@ def _result(
 
 
 def arrivals_in(rate: float, seconds: float, workers: int = 1) -> int:
-    """The number of queries at a rate over some seconds; refused where they cannot be sent."""
+    """The number of queries at a rate over some seconds; SettingError if they cannot be sent."""
     if not (math.isfinite(rate) and rate > 0 and math.isfinite(seconds) and seconds > 0 and workers >= 1):
         raise SettingError(
             f"a rate of {rate:g}/s for {seconds:g} s with {workers} workers cannot be sent; all must be positive."

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 DRIFT_SAMPLES = 200
 LOST = "was lost"
-"""In the reason of a pass that a client process did not survive."""
+"""Marks the reason of a pass that lost a client process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """What one pass gave; latencies of an open loop count from the intended arrival.
+    """The result of one pass; latencies of an open loop count from the intended arrival.
 
     sent = answered + errors + what hung or was cut off; `unsent` were due and never sent. `drift` is the median latency
     of the second half over that of the first. `harness_seconds` is what the null store takes in its place.
@@ -75,14 +75,14 @@ class Pass:
 
     @property
     def qps(self) -> float | None:
-        """Answers a second of wall time."""
+        """Answers per second of wall time."""
         if self.window is not None:
             return self.window.answered / self.window.seconds if self.window.answered else None
         return self.answered / self.seconds if self.answered and self.seconds > 0 else None
 
     @property
     def harness_share(self) -> float | None:
-        """The harness's part: of the time a query takes (closed), of the median latency (open)."""
+        """The harness's share of the time per query (closed loop) or of the median latency (open loop)."""
         if self.harness_seconds is None or self.qps is None:
             return None
         if self.load.kind == "closed":
@@ -169,7 +169,7 @@ def open_pass(
 
 
 def pass_percentiles(histogram: Histogram) -> tuple[LatencySummary, ...]:
-    """p50, p90, p95 and p99 in milliseconds, each only where enough samples lie beyond it (F31)."""
+    """p50, p90, p95 and p99 in milliseconds, each only if enough samples lie beyond it (F31)."""
     return tuple(_percentile(histogram, percent) for percent in PERCENTILES)
 
 
@@ -201,7 +201,7 @@ def _quality(target: LoadTarget, answers: Sequence[Hits | None]) -> float | None
 
 
 def drift_of(nanoseconds: np.ndarray, queries: int) -> float | None:
-    """Second half over first half, where both halves hold every query and samples enough."""
+    """Second half over first half, if both contain every query and enough samples."""
     half = len(nanoseconds) // 2
     if half < max(queries, DRIFT_SAMPLES // 2):
         return None

@@ -53,12 +53,12 @@ class LoadPoint:
     probe: bool
 
     def percentile(self, percent: int) -> float | None:
-        """A latency in milliseconds, or None where it cannot be told."""
+        """A latency in milliseconds, or None if unknown."""
         return next((row.milliseconds for row in self.latencies if row.name == f"p{percent}_ms"), None)
 
 
 def load_points(passes: Sequence[Pass]) -> tuple[LoadPoint, ...]:
-    """One point a system and load, in the order first measured."""
+    """One point per system and load, in the order first measured."""
     keys = dict.fromkeys((one.system, one.load) for one in passes)
     return tuple(_point([one for one in passes if (one.system, one.load) == key]) for key in keys)
 
@@ -101,14 +101,14 @@ def _point(everything: Sequence[Pass]) -> LoadPoint:
 def _notes(
     everything: Sequence[Pass], passes: Sequence[Pass], qps: RunSummary, latencies: Sequence[LatencySummary]
 ) -> tuple[str, ...]:
-    """What a reader must know about the figures, which are of `passes`."""
+    """Notes on the figures, which come from `passes`."""
     name = f"{passes[0].system} at {passes[0].load.name}"
     drifts = [one.drift for one in passes if one.drift is not None]
     found = [row.note for row in latencies if row.note][:1]
     if not passes[0].probe:
         found += [note for note in (instability_note(qps.values), drift_note(qps.values, drifts)) if note]
     if any(one.reached is False for one in passes):
-        found.append(f"the rate was not reached: {qps.median or 0:,.0f} a second were answered")
+        found.append(f"the rate was not reached: {qps.median or 0:,.0f} per second were answered")
     if any(one.short for one in everything):
         found.append(f"{sum(one.short or 0 for one in everything)} answers had fewer rows than asked for")
     if error := next((one.error for one in everything if one.error), ""):
@@ -119,7 +119,7 @@ def _notes(
 
 
 def _rate_held(passes: Sequence[Pass]) -> bool | None:
-    """Whether every run held the rate; null for a closed loop, and where only runs that ended early did not."""
+    """Whether every run reached the rate; null for a closed loop, or if only runs that ended early missed it."""
     known = [one.reached for one in passes if one.complete or not any(other.complete for other in passes)]
     if None in known:
         return None
@@ -131,7 +131,7 @@ def _stop_note(one: Pass, counted: bool) -> str:
 
 
 def _use(uses: Sequence[ResourceUse]) -> ResourceUse:
-    """Means of means and the highest peak of the runs in which they are known; null where they are in none."""
+    """Means of means and the highest peak, over the runs that have them; null if none has."""
     notes = "; ".join(dict.fromkeys(use.note for use in uses if use.note))
     return ResourceUse(
         _mean([use.avg_cpu_percent for use in uses]),
@@ -153,6 +153,6 @@ def _numbers(values: Sequence[float | None]) -> list[float]:
 
 
 def sum_or_none(values: Sequence[N | None]) -> N | None:
-    """The sum; None where one of the values is unknown."""
+    """The sum; None if any value is unknown."""
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None

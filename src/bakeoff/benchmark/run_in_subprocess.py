@@ -1,4 +1,4 @@
-"""Work in a process of its own: its memory is nobody else's, and an engine that crashes takes nothing with it."""
+"""Runs work in a separate process, to isolate its memory and crashes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ END_SECONDS = 10
 
 
 def run_isolated(work: Callable[[J], T], job: J) -> T:
-    """The result of `work(job)` from a fresh process; what it raises is a StoreError here."""
+    """The result of `work(job)` from a fresh process; its exceptions become StoreErrors."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_body, args=(work, job, theirs), daemon=False)
@@ -30,7 +30,7 @@ def run_isolated(work: Callable[[J], T], job: J) -> T:
         good, found = ours.recv()
     except EOFError:
         process.join(END_SECONDS)
-        raise StoreError(f"its process ended before it had a result: {_how(process.exitcode)}.") from None
+        raise StoreError(f"its process ended without a result: {_how(process.exitcode)}.") from None
     except KeyboardInterrupt:  # stop the child at once, then raise again
         process.terminate()
         raise
@@ -44,12 +44,12 @@ def run_isolated(work: Callable[[J], T], job: J) -> T:
 
 
 def _body(work: Callable[[J], object], job: J, out: Connection) -> None:
-    """Run in the child; Ctrl-C is the parent's to handle, and at its word to end the child tidies up."""
+    """Run in the child; the parent handles Ctrl-C, and the child cleans up when terminated."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         TerminationGuard().listen()
         answer = _answer(work, job)
-        with contextlib.suppress(BrokenPipeError):  # the parent was stopped, and nobody is left to be told
+        with contextlib.suppress(BrokenPipeError):  # the parent is gone
             out.send(answer)
         out.close()
     except Terminated as exc:
@@ -57,7 +57,7 @@ def _body(work: Callable[[J], object], job: J, out: Connection) -> None:
 
 
 def _answer(work: Callable[[J], object], job: J) -> tuple[bool, object]:
-    """Whether it went well, and the result or what went wrong."""
+    """Whether it succeeded, and the result or the error."""
     try:
         return True, work(job)
     except BakeoffError as exc:
@@ -79,6 +79,6 @@ def _end(process: multiprocessing.process.BaseProcess) -> None:
     if process.is_alive():
         process.terminate()
         process.join(END_SECONDS)
-    if process.is_alive():  # inside an engine, where no signal is heard
+    if process.is_alive():  # stuck inside an engine that does not handle signals
         process.kill()
         process.join()

@@ -1,4 +1,4 @@
-"""One load on one target, by threads of this process or by client processes, as a pass."""
+"""Runs one load on one target, by threads of this process or by client processes."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from bakeoff.pipeline.loops.client_threads import INTERRUPTED
 from bakeoff.pipeline.loops.closed_loop import closed_loop
 
 WAITS = 3
-"""Time-outs that a closed pass may add to its seconds: for connecting, for its last searches, and one to spare."""
+"""Timeouts that a closed pass may add to its seconds: for connecting, for its last searches, and one spare."""
 NULL_SECONDS = 0.5
 NULL_ASKED = 1000
-COPIES = "an embedded store, opened by each client process for itself: this is the throughput of all of them together"
-ELSEWHERE = Energy(None, "clients on other machines are not in this machine's counters")
+COPIES = "each client process opened its own embedded store: this is their combined throughput"
+ELSEWHERE = Energy(None, "this machine's counters do not cover clients on other machines")
 Harness = dict[LoadStep, float]
 Send = Callable[[LoadStep, int], tuple[RateTrial, Pass]]
 
 
 @dataclass(frozen=True, slots=True)
 class PassContext:
-    """What every pass needs: the load, the look-up of server processes, and what starts client processes."""
+    """What every pass needs: the load, the look-up of server processes, and the launcher of client processes."""
 
     demand: LoadSpec
     pids: Pids
     launcher: Launcher
 
     def sampler(self, target: LoadTarget, *, team: bool = False) -> Sampler:
-        """Of the target's server; what a driver of clients started itself answers none of their queries."""
+        """Process ids of the target's server, without client processes, which answer no queries."""
         return Sampler(pids=self.pids(target.store, target.params), children=not team)
 
     def team(self, target: LoadTarget, load: LoadStep) -> contextlib.AbstractContextManager[ClientDriver]:
@@ -75,13 +75,13 @@ def one_pass(ground: PassContext, target: LoadTarget, load: LoadStep, run: int, 
 
 @contextlib.contextmanager
 def open_loop_sender(ground: PassContext, target: LoadTarget, known: Harness) -> Iterator[Send]:
-    """Sends open loops one after the other; client processes stay for all of them."""
+    """Sends open loops one after the other with the same client processes."""
     demand = ground.demand
 
     def from_here(load: LoadStep, run: int) -> tuple[RateTrial, Pass]:
         with ground.sampler(target) as sampler:
             loop = _open(target, load, demand, keep=True)
-        if load not in known and loop.stopped != INTERRUPTED:  # who stopped it waits for nothing more
+        if load not in known and loop.stopped != INTERRUPTED:  # after a stop, do not wait
             known[load] = harness_overhead(target, load, demand)
         probe = demand.slo is not None
         return loop, open_pass(target, load, run, loop, known.get(load), sampler.result, probe=probe)
@@ -102,7 +102,7 @@ def open_loop_sender(ground: PassContext, target: LoadTarget, known: Harness) ->
 
 
 def harness_overhead(target: LoadTarget, load: LoadStep, demand: LoadSpec) -> float:
-    """What the loop of this process costs a query, in seconds: on the store that answers at once."""
+    """This process's loop overhead in seconds per query, measured on the null store."""
     asked = _repeat_queries(target, max(NULL_ASKED, load.concurrency))
     if load.rate is None:
         return harness_seconds(asked, target.k, threads=load.concurrency)
@@ -123,7 +123,7 @@ def _by_team(
     known: Harness,
     share: LoadShare,
 ) -> tuple[MergedLoop, Pass]:
-    """A load by client processes; the first time they ask the null store before."""
+    """A load by client processes, which first measure the null store once."""
     if load not in known:
         known[load] = _team_harness(team, load, share, ground.demand)
     with ground.sampler(target, team=True) as sampler:
@@ -181,7 +181,7 @@ def team_pass(
 
 
 def _team_harness(team: ClientDriver, load: LoadStep, share: LoadShare, demand: LoadSpec) -> float:
-    """Seconds a query of the whole team (closed), or of the median latency (open), on the null store."""
+    """Seconds per query of all clients (closed loop), or the median latency (open loop), on the null store."""
     asked: dict[str, float] = (
         {"requests": max(NULL_ASKED, load.concurrency) * load.team}
         if load.rate is None
@@ -226,6 +226,6 @@ def _null_seconds(demand: LoadSpec, rate: float) -> float:
 
 
 def _repeat_queries(target: LoadTarget, count: int) -> list[object]:
-    """This number of queries, repeated in turn."""
+    """A number of queries, cycling through the given ones."""
     size = len(target.asked)
     return [target.asked[i % size] for i in range(count)]

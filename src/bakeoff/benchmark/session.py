@@ -1,4 +1,4 @@
-"""What `ann`, `load` and `scale` share: jobs in turn, saved one by one, with failures and Ctrl-C recorded."""
+"""The engine of `ann`, `load` and `scale`: runs jobs in turn, saves each, records failures and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bakeoff.pipeline.loops.client_threads import INTERRUPTED
 from bakeoff.types import Status
 
 ENGINE_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, OSError, MemoryError)
-"""What engines raise past their adapter."""
+"""Errors that engines raise past their adapter."""
 
 
 @contextlib.contextmanager
@@ -29,7 +29,7 @@ Tell = Callable[[str], None]
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """A measurement so far; `failed` has the reason by system, `stopped` why the whole ended early."""
+    """A measurement so far; `failed` gives the reason by system, `stopped` why everything ended early."""
 
     failed: dict[str, str] = field(default_factory=dict)
     status: Status = Status.PARTIAL
@@ -38,7 +38,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One step of a session; `place` begins the reason if it fails."""
+    """One step of a session; `place` prefixes the reason if it fails."""
 
     system: str
     title: str
@@ -47,7 +47,7 @@ class Job:
 
 
 def run_jobs(session: Session, jobs: Iterable[Job], save: Callable[[], object], tell: Tell) -> None:
-    """Every job in turn, saved when it ends; a system that has failed is not measured again."""
+    """Run every job in turn and save each; a failed system is not measured again."""
     for job in jobs:
         if job.system in session.failed:
             continue

@@ -1,4 +1,4 @@
-"""Stores on vectors: how a command line names one, the collection it fills, and what filling it cost."""
+"""Stores on vectors: parsing their specification, filling a collection, and its cost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from bakeoff.types import Batch
 
 @dataclass(frozen=True, slots=True)
 class StoreSpec:
-    """A store with its build parameters, and the knob it declares for such an index, if it has one."""
+    """A store with its build parameters and the search knob it declares, if any."""
 
     label: str
     name: str
@@ -54,7 +54,7 @@ class StoreSpec:
         return self.plugin.Query(**{self.knob.name: value})
 
     def setting(self, value: int | None) -> str:
-        """How a query setting is shown."""
+        """The display form of a query setting."""
         return "default" if value is None or self.knob is None else f"{self.knob.name}={value}"
 
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -62,12 +62,12 @@ class StoreSpec:
         return declared_guarantees(self.plugin, self.params, self.query())
 
     def grid(self, k: int) -> tuple[int | None, ...]:
-        """The values of a sweep; the default alone where the store declares no knob."""
+        """The values of a sweep; only the default if the store declares no knob."""
         return (None,) if self.knob is None else self.knob.grid(k)
 
 
 def parse_store_specs(specs: Sequence[str]) -> tuple[StoreSpec, ...]:
-    """The stores of a command line, each checked; the same one twice is an error."""
+    """The stores of a command line, validated; a repeated store is an error."""
     found = [_candidate(spec.strip()) for spec in specs if spec.strip()]
     if not found:
         raise SettingError("no store was named. Write --stores exact,faiss.")
@@ -81,7 +81,7 @@ def _candidate(spec: str) -> StoreSpec:
     name, _, rest = spec.partition(":")
     plugin = registry.load("stores", name)
     if not issubclass(plugin, SupportsVectors):
-        raise SettingError(f"{name} searches by words, not by vectors; it cannot be measured on vectors.")
+        raise SettingError(f"{name} searches by keywords; it cannot be measured on vectors.")
     try:
         params = plugin.Params(**_nest_settings(rest, spec))
     except ValidationError as exc:
@@ -109,7 +109,7 @@ def _nest_settings(text: str, spec: str) -> dict[str, object]:
 
 
 def declared_knob(plugin: type[Store], params: BaseModel) -> SearchKnob | None:
-    """What a store says tunes the search of an index built with these parameters."""
+    """The knob that tunes searches of an index built with these parameters."""
     knob: SearchKnob | None = plugin.search_knob(params) if issubclass(plugin, SupportsTuning) else None
     if knob is not None and knob.name not in plugin.Query.model_fields:
         raise StoreError(
@@ -121,14 +121,14 @@ def declared_knob(plugin: type[Store], params: BaseModel) -> SearchKnob | None:
 
 try:
     import fcntl
-except ImportError:  # no advisory locks on this system: two runs at once are the user's to avoid
+except ImportError:  # without advisory locks, the user must avoid two runs at once
     fcntl = None  # type: ignore[assignment]
 
 LENGTH = 16
 
 
 class Collection:
-    """A name that no other benchmark uses until it is released.
+    """A collection name locked against other benchmarks until it is released.
 
     Two runs over the same data with the same settings have the same name; a run with another BAKEOFF_HOME has another
     one, so that a lock in that folder is enough.
@@ -136,7 +136,7 @@ class Collection:
 
     def __init__(self, candidate: StoreSpec, dataset: VectorSet, part: str = "") -> None:
         self._candidate, self._cache = candidate, home_folder() / "cache"
-        self._shared = issubclass(candidate.plugin, SupportsDrop)  # others keep it in a folder of this run
+        self._shared = issubclass(candidate.plugin, SupportsDrop)  # embedded stores use a folder of this run
         params = candidate.params.model_dump(mode="json")
         parts = (part, candidate.name, params, dataset.fingerprint, dataset.dims, dataset.metric.value)
         mark = ensure_marker(self._cache).marker if self._shared else ""
@@ -144,7 +144,7 @@ class Collection:
         self._lock: int | None = None
 
     def acquire(self) -> None:
-        """Lock the name; where another process holds it, a StoreError names that process."""
+        """Lock the name; a StoreError names the process that already holds it."""
         if not self._shared:
             return
         path = self._cache / "locks" / f"{self._candidate.name}-{self.name}"
@@ -158,20 +158,20 @@ class Collection:
             os.close(handle)
             raise StoreError(
                 f"{self._candidate.label}: process {owner or 'unknown'} is measuring the same data with the same "
-                f"settings in collection {self.name}. Run the command again when it has ended."
+                f"settings in collection {self.name}. Run the command again when that process has ended."
             ) from None
         os.truncate(handle, 0)
         os.pwrite(handle, str(os.getpid()).encode(), 0)
         self._lock = handle
 
     def release(self) -> None:
-        """Let others use the name."""
+        """Release the name."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def end(self, store: Store, *, keep: bool = False, hung: bool = False) -> None:
-        """Drop the collection unless it is to stay, close the store and release the name.
+        """Drop the collection unless `keep` is set, close the store and release the name.
 
         A store in which a search hangs is left as it is; another connection drops its collection. A collection that
         cannot be dropped is a StoreError that says how to remove it.
@@ -219,7 +219,7 @@ class BuiltStore:
 
     @property
     def elsewhere(self) -> bool:
-        """Whether the engine is a server that keeps the index."""
+        """Whether a server keeps the index."""
         return self.index_bytes is None
 
     @property
@@ -228,8 +228,8 @@ class BuiltStore:
         return self.insert_seconds + self.index_seconds
 
     def close(self, *, keep: bool = False, hung: bool = False) -> None:
-        """Drop what was built from its server, unless it is to stay, and close the store."""
-        in_its_folder = hung and not self.elsewhere  # which is removed with the run
+        """Drop the collection from its server unless `keep` is set, and close the store."""
+        in_its_folder = hung and not self.elsewhere  # it is removed with the run's folder
         self.collection.end(self.store, keep=keep or in_its_folder, hung=hung)
 
 
@@ -265,7 +265,7 @@ def build_store(
 def fill_batches(
     candidate: StoreSpec, dataset: VectorSet, home: Path, part: str = ""
 ) -> Iterator[tuple[CompleteStore, Collection]]:
-    """A store and the locked name of the collection to fill; after a failure neither is left behind."""
+    """A store and its locked collection name; neither remains after a failure."""
     home.mkdir(parents=True, exist_ok=True)
     collection = Collection(candidate, dataset, part)
     collection.acquire()
@@ -278,6 +278,6 @@ def fill_batches(
 
 
 def _end_quietly(collection: Collection, store: Store) -> None:
-    """End a collection after a failure, which is the one to report."""
+    """Clean up a collection after a failure, without hiding that failure."""
     with contextlib.suppress(StoreError):
         collection.end(store)

@@ -1,4 +1,4 @@
-"""What is put under load: something that answers, the queries it is asked, and other ones to warm it up with."""
+"""Load targets: a search function, its queries, and warm-up queries."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from bakeoff.storage.cache import Cache
 from bakeoff.types import Hits, Metric
 
 Pids = Callable[[str, BaseModel | None], Sequence[int]]
-"""Process ids of the server behind a store, by its name and parameters; none where it has none or cannot be seen."""
+"""Process ids of the server behind a store, by name and parameters; empty if unknown."""
 
 
 class TargetSpec(Protocol):
-    """How a client process opens the same target for itself."""
+    """How a client process opens the same target."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values; `kind` names the recipe."""
@@ -37,7 +37,7 @@ class TargetSpec(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OpenStats:
-    """What it took until a query could be asked; `build_seconds` is null where an earlier run built the index."""
+    """The cost of opening a target; `build_seconds` is null if an earlier run built the index."""
 
     seconds: float
     build_seconds: float | None
@@ -47,7 +47,7 @@ class OpenStats:
 
 @dataclass(frozen=True, slots=True)
 class QualityReference:
-    """A quality that is reported with the speed; `measured` is null where it is judged from the answers under load."""
+    """A quality reported with the speed; `measured` is null if it is computed from the answers under load."""
 
     name: str
     measured: float | None = None
@@ -74,7 +74,7 @@ class LoadTarget:
     close: Callable[..., None] = field(default=lambda **_: None, repr=False)
 
     def connect(self) -> None:
-        """One search that is not measured, with a query that is not: it opens the calling thread's connection."""
+        """One unmeasured search that opens the calling thread's connection."""
         if len(self.others):
             self.search(self.others[0], self.k, self.query)
 
@@ -127,7 +127,7 @@ class VectorRecipe:
         )
 
     def _rebuild(self, candidate: StoreSpec, dataset: VectorSet, home: Path) -> CompleteStore:
-        """An index of this process alone; its name is free at once, for the other clients have it too."""
+        """An index private to this process; its name is released immediately, because other clients use it too."""
         built = build_store(candidate, dataset, home, part=str(home))
         built.collection.release()
         return built.store
@@ -205,16 +205,16 @@ def vector_target(
 
 
 def check_dataset(stores: Sequence[StoreSpec], dataset: VectorSet, k: int, setting: int | None) -> None:
-    """Refuse what cannot be asked of a dataset, before anything is built."""
+    """Refuse options that do not fit the dataset before anything is built."""
     if not 1 <= k <= len(dataset.base):
         raise SettingError(f"--k is {k}; it must be between 1 and {len(dataset.base):,}, the base's vectors.")
     for candidate in stores:
         if setting is not None and candidate.knob is None:
-            raise SettingError(f"{candidate.label} declares no search knob to set; leave --setting out.")
+            raise SettingError(f"{candidate.label} declares no search knob; leave --setting out.")
 
 
 def dataset_truth(dataset: VectorSet, k: int, cache: Cache) -> ExactNeighbours:
-    """The exact neighbours, from the cache or made now."""
+    """The exact neighbours, cached or computed."""
     return truth_of(dataset, k, cache)
 
 
@@ -230,6 +230,6 @@ def _opening(built: BuiltStore) -> OpenStats:
 
 
 def _others(dataset: VectorSet, seed: int) -> list[np.ndarray]:
-    """Rows of the base to warm up with: no measured query is among them."""
+    """Warm-up vectors: rows of the base, none of which is a measured query."""
     count = min(WARM_UP, len(dataset.base))
     return list(dataset.base[np.random.default_rng(seed).choice(len(dataset.base), count, replace=False)])

@@ -1,4 +1,4 @@
-"""The comparison of stores on vectors, from truth to verdict; each pass is on disk when it ends (F40)."""
+"""Compares stores on vectors, from exact neighbours to verdict; each pass is saved when it ends (F40)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from bakeoff.storage.temp_dir import TempDir
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnOptions:
-    """How stores are compared; `sweep` measures other settings too, `command` repeats it all.
+    """How stores are compared; `sweep` also measures other settings, `command` repeats the comparison.
 
     `keep` leaves the collections on their servers.
     """
@@ -59,7 +59,7 @@ class AnnOptions:
 
 @dataclass(slots=True)
 class AnnOutcome(Session):
-    """What is known so far; `failed`, `unreached` and `left` (on a server) have the reason by system."""
+    """Results so far; `failed`, `unreached` and `left` (on a server) give the reason by system."""
 
     dataset: VectorSet
     options: AnnOptions
@@ -76,11 +76,11 @@ class AnnOutcome(Session):
         return summarise_points(self.passes)
 
     def on_front(self) -> tuple[bool, ...]:
-        """Which of the points are on the Pareto front of recall and of speed with the threads asked for."""
+        """Which points are on the Pareto front of recall and speed at the requested number of threads."""
         return pareto_front(self.points(), self.options.threads)
 
     def comparable(self) -> tuple[SweepPoint, ...]:
-        """The points whose speeds may be compared: those at the target recall on queries that were not tuned on."""
+        """The points whose speeds may be compared: at the target recall, on queries not used for tuning."""
         target = self.options.target
         if target is None:
             return ()
@@ -110,9 +110,9 @@ def compare_stores(
     tell: Tell,
     workers: WorkerPool | None = None,
 ) -> AnnOutcome:
-    """Measure every store; one that fails is recorded and the others go on; Ctrl-C keeps what is there.
+    """Measure every store; a failure is recorded and the others continue; Ctrl-C keeps finished results.
 
-    Workers find the exact neighbours where those are much work, and nothing else.
+    Workers only compute the exact neighbours of large datasets.
     """
     if options.k > len(dataset.base):
         raise SettingError(f"--k is {options.k}; the base has {len(dataset.base)} vectors.")
@@ -180,7 +180,7 @@ def _measure_stores(
 def _settings(
     outcome: AnnOutcome, whole: SweepJob, tell: Tell
 ) -> tuple[SweepJob, list[tuple[int | None, ...]]]:
-    """The queries to measure on, and the settings of each built store."""
+    """The queries to measure with, and the settings of each built store."""
     target, k = outcome.options.target, outcome.options.k
     if target is None:
         return whole, [built.candidate.grid(k) for built in outcome.built]
@@ -221,7 +221,7 @@ def _runs(
 
 
 def _check_targets(outcome: AnnOutcome) -> None:
-    """Whether a store reaches the target is decided by the recall that was measured at its tuned setting."""
+    """Decide by the recall measured at its tuned setting whether a store reaches the target."""
     target = outcome.options.target
     if target is None:
         return
@@ -240,7 +240,7 @@ def _shortfall(
         return f"its recall at {point.setting} was not measured"
     measured = f"measured recall {recall_text(point.knn.median, target)} at {point.setting}, below {target:g}"
     if candidate.knob is None:
-        return f"not tuned, for it declares no search knob: {measured}"
+        return f"not tuned, because it declares no search knob: {measured}"
     if not tuned.reached:
         return (
             f"{measured}; no setting of {candidate.knob.name} reached it on the tuning queries with a margin"
@@ -249,7 +249,7 @@ def _shortfall(
 
 
 def _close(outcome: AnnOutcome) -> None:
-    """Close every store, and drop its collection unless it is to stay."""
+    """Close every store, and drop its collection unless `keep` is set."""
     for built in outcome.built:
         label = built.candidate.label
         with record_failure(outcome.left, label):

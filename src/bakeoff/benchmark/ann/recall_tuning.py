@@ -1,4 +1,4 @@
-"""Equal recall before speeds are compared: the smallest knob that reaches the target with a margin (F36)."""
+"""Tunes stores to equal recall before comparing speeds: the smallest knob value above the target by a margin (F36)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from bakeoff.stats.quantiles import t_quantile
 
 FEWEST = 20
 CONFIDENCE = 0.999
-"""Of the margin that tuning leaves, one-sided. Recall is skewed: a few queries decide it. In simulation the other half
+"""One-sided confidence of the tuning margin. Recall is skewed: a few queries decide it. In simulation the other half
 reaches the target in 98 to 100 % of splits (benchmarks/equal_recall.py)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TuningRecall:
-    """Recall on the tuning queries, and the lowest recall to expect on as many others at the confidence above."""
+    """Recall on the tuning queries, and the lowest recall to expect on an equal number of others at that confidence."""
 
     mean: float
     bound: float
@@ -28,7 +28,7 @@ class TuningRecall:
 class TunedSetting:
     """The knob's value with its recall and bound on the tuning queries.
 
-    `reached` is false where no value brings the bound up to the target: `value` is then the one of highest recall.
+    `reached` is false if no value brings the bound up to the target; `value` then has the highest recall.
     """
 
     value: int | None
@@ -39,7 +39,7 @@ class TunedSetting:
 
 
 def split_queries(queries: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Row numbers of the queries to tune on and, apart from them, of those to measure on (F30)."""
+    """Row numbers of the queries to tune with and, disjoint from them, of those to measure with (F30)."""
     if queries < 2 * FEWEST:
         raise SettingError(
             f"{queries} queries are too few to tune on one half and measure on the other; {2 * FEWEST} are needed."
@@ -49,7 +49,7 @@ def split_queries(queries: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def expected_recall(mean: float, error: float | None, queries: int) -> TuningRecall:
-    """The bound for the mean of as many other queries: both halves vary, so the margin is √2 standard errors wide."""
+    """The bound for the mean of as many other queries: both halves vary, so the margin is √2 standard errors."""
     margin = 0.0 if not error else t_quantile(CONFIDENCE, queries - 1) * error * 2**0.5
     return TuningRecall(mean, mean - margin)
 
@@ -57,9 +57,9 @@ def expected_recall(mean: float, error: float | None, queries: int) -> TuningRec
 def least_effort(
     recall_at: Callable[[int], TuningRecall], target: float, low: int, high: int, *, falling: bool = False
 ) -> TunedSetting:
-    """The value of least effort whose bound reaches the target: steps that double, then bisection.
+    """The cheapest value whose bound reaches the target: doubling steps, then bisection.
 
-    Effort is the value itself where recall rises with it; where recall falls, it is the way down from `high`.
+    Cost is the value itself if recall rises with it, else the distance down from `high`.
     """
     tried: dict[int, TuningRecall] = {}
 

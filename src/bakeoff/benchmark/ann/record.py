@@ -1,4 +1,4 @@
-"""A comparison on disk: record.json, passes.parquet, and the raw nanoseconds of every pass as it ends (F40)."""
+"""A comparison on disk: record.json, passes.parquet, and the raw nanoseconds of every finished pass (F40)."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ PASSES = Schema(
         ("stopped", "string"),
     ),
 )
-"""One row a pass and number of threads; a null was not measured."""
+"""One row per pass and number of threads; null means not measured."""
 LATENCIES = Schema(
     "latencies", (("system", "string"), ("setting", "string"), ("run", "int32"), ("ns", "int64"))
 )
 
 
 def save_record(folder: Path, outcome: AnnOutcome, one: SweepPass | None) -> None:
-    """Write what is known, and the samples of the pass that has just ended."""
+    """Write the results so far, and the samples of the pass that has just ended."""
     (folder / "latencies").mkdir(parents=True, exist_ok=True)
     if one is not None:
         name = f"{len(outcome.passes):04d}.parquet"

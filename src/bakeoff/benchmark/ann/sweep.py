@@ -1,4 +1,4 @@
-"""Every store at every setting, several runs, interleaved so that a slow minute of the machine hits all alike (F35)."""
+"""Measures every store at every setting in interleaved runs, so that a slow minute affects all equally (F35)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bakeoff.stats.repeat_summary import RunSummary, summarise
 
 @dataclass(frozen=True, slots=True)
 class SweepJob:
-    """What is measured and how; `harness` is the loop's own cost in seconds a query, by threads."""
+    """What is measured and how; `harness` is the loop's overhead in seconds per query, by threads."""
 
     dataset: VectorSet
     truth: ExactNeighbours
@@ -33,7 +33,7 @@ class SweepJob:
     seed: int = 7
 
     def of(self, rows: np.ndarray) -> SweepJob:
-        """The same on some of the queries."""
+        """The same for a subset of the queries."""
         part = replace(self.dataset, queries=self.dataset.queries[rows], neighbours=None)
         return replace(
             self, dataset=part, truth=ExactNeighbours(self.truth.ids[rows], self.truth.distances[rows])
@@ -42,7 +42,7 @@ class SweepJob:
 
 @dataclass(frozen=True, slots=True)
 class SweepPass:
-    """One run of one store at one setting: one thread, and `threads` threads where more were asked for."""
+    """One run of one store at one setting: with one thread and, if requested, with `threads` threads."""
 
     system: str
     setting: str
@@ -67,7 +67,7 @@ class SweepPass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPoint:
-    """All complete runs of one store at one setting: medians with spread; percentiles over every sample of them.
+    """All complete runs of one store at one setting: medians with spread, percentiles over all samples.
 
     A run that ended early is counted in `cut_short` and its errors are counted, but no figure is of it; without any
     complete run the figures are of what there is, and `complete` is false.
@@ -95,13 +95,13 @@ class SweepPoint:
         return self.harness_share is not None and self.harness_share > HARNESS_LIMIT
 
     def qps(self, threads: int = 1) -> float | None:
-        """The median of the measured queries per second; null where none was measured with that many threads."""
+        """The median queries per second; null if not measured with this number of threads."""
         summary = dict(self.qps_measured).get(threads)
         return summary.median if summary is not None else None
 
 
 def interleave_jobs(systems: Sequence[Sequence[int | None]], run: int) -> list[tuple[int, int | None]]:
-    """(system, value) of one run: systems take turns, and each run begins at another place."""
+    """(system, value) pairs of one run: systems take turns, and each run starts with another."""
     turns = [
         (number, value)
         for step in itertools.zip_longest(*([(n, v) for v in values] for n, values in enumerate(systems)))
@@ -112,7 +112,7 @@ def interleave_jobs(systems: Sequence[Sequence[int | None]], run: int) -> list[t
 
 
 def measure_sweep(built: BuiltStore, value: int | None, run: int, work: SweepJob) -> SweepPass:
-    """One pass over the queries: warm-up with other vectors, the loops, and only then conversion and scoring."""
+    """One pass over the queries: warm-up with other vectors, the loops, then conversion and scoring."""
     search, query = built.store.search, built.candidate.query(value)
     asked, others = work.dataset.queries, _others(work)
     with Sampler() as sampler:
@@ -132,7 +132,7 @@ def measure_sweep(built: BuiltStore, value: int | None, run: int, work: SweepJob
 
 
 def tune_stores(built: BuiltStore, target: float, work: SweepJob) -> TunedSetting:
-    """The smallest setting that reaches the target on the tuning queries with a margin; untimed."""
+    """The smallest setting above the target by a margin on the tuning queries; untimed."""
     candidate, k = built.candidate, work.k
 
     def recall_at(value: int | None) -> TuningRecall:
@@ -153,13 +153,13 @@ def tune_stores(built: BuiltStore, target: float, work: SweepJob) -> TunedSettin
 
 
 def summarise_points(passes: Sequence[SweepPass]) -> tuple[SweepPoint, ...]:
-    """One point a store and setting, in the order first measured."""
+    """One point per store and setting, in the order first measured."""
     keys = dict.fromkeys((one.system, one.setting) for one in passes)
     return tuple(_point([one for one in passes if (one.system, one.setting) == key]) for key in keys)
 
 
 def pareto_front(found: Sequence[SweepPoint], threads: int = 1) -> tuple[bool, ...]:
-    """Whether each point is on the Pareto front: none is both as good in recall and QPS and better in one.
+    """Whether each point is on the Pareto front of recall and QPS.
 
     A point without a complete run is not on it.
     """
@@ -179,7 +179,7 @@ def _unbeaten(
 
 
 def _others(work: SweepJob) -> np.ndarray:
-    """Vectors to warm up with that are no measured query: rows of the base."""
+    """Warm-up vectors that are not measured queries: rows of the base."""
     count = min(WARM_UP, len(work.dataset.base))
     rows = np.random.default_rng(work.seed).choice(len(work.dataset.base), count, replace=False)
     return np.asarray(work.dataset.base[rows])

@@ -25,7 +25,7 @@ def ann_verdict(outcome: AnnOutcome) -> str:
 
 
 def closing_sentences(outcome: AnnOutcome) -> tuple[Sentence, ...]:
-    """Sentences that the measured rows support."""
+    """The sentences that the measured rows support."""
     if outcome.stopped:
         return (Sentence((f"No verdict: {outcome.stopped}; what was measured is kept.",)),)
     rows = table_rows(outcome)
@@ -59,7 +59,7 @@ def compare_tuned_stores(outcome: AnnOutcome) -> tuple[SpeedComparison, ...]:
 
 
 def _speeds(outcome: AnnOutcome, system: str, setting: str) -> tuple[float, ...]:
-    """Queries per second of each complete run, with as many threads as speeds are compared at."""
+    """Queries per second of each complete run, at the number of threads used for comparison."""
     threads = outcome.options.threads
     rates = [
         dict(one.qps_measured).get(threads)
@@ -124,7 +124,7 @@ def _nothing_to_compare(rows: SpeedRows, target: float, measure: str) -> Iterato
 
 
 def _reaching_but_not_compared(rows: SpeedRows, ranked: set[str], target: float) -> Iterator[Sentence]:
-    """Systems with a row at the target that is not compared: each once, by its first such row."""
+    """Systems with an uncompared row at the target, each once, by its first such row."""
     named = set(ranked)
     for row in rows.rows:
         if row.recall is not None and row.reaches(target) and not row.compared and row.system not in named:
@@ -150,7 +150,7 @@ def _front(outcome: AnnOutcome) -> tuple[Sentence, ...]:
         Sentence(
             (
                 "Speeds at unequal recall are not compared; "
-                "--target-recall 0.95 brings the stores to one recall first.",
+                "--target-recall 0.95 tunes all stores to the same recall first.",
             )
         ),
     )

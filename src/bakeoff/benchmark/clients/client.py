@@ -1,6 +1,6 @@
-"""A client that the driver sends out: it calls back, opens the target for itself, and takes its share of the load.
+"""A load client: it connects to the driver, opens the target and sends its share of the load.
 
-It runs in a process of its own, on this machine or another. It receives orders and reports over one connection, as
+It runs in a separate process, on this machine or another. It receives orders and reports over one connection, as
 lines of JSON; what is measured is measured here, on this machine's clock.
 """
 
@@ -35,7 +35,7 @@ CALL_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Where the driver listens, the word that lets a client in, and which client this is."""
+    """The driver's address, the client's token, and the client's number."""
 
     host: str
     port: int
@@ -44,25 +44,25 @@ class Call:
 
 
 def main() -> int:
-    """A client as a program of its own: the call comes on its standard input."""
+    """A client as a program; its invitation comes on standard input."""
     ending = TerminationGuard()
     ending.listen()
     try:
         call = Call(**json.loads(sys.stdin.readline()))
         work(call)
-    except (Terminated, ConnectionRefusedError):  # told to end, or the driver has gone before we called
+    except (Terminated, ConnectionRefusedError):  # terminated, or the driver ended before we connected
         return ending.code(1)
     return 0
 
 
 def work(call: Call) -> None:
-    """Serve in this process; one in which a search hangs is not used again."""
+    """Serve in this process; a process with a hanging search is not reused."""
     if serve(call):
-        os._exit(0)  # what hangs is left behind with its process
+        os._exit(0)  # a hanging search ends with its process
 
 
 def serve(call: Call) -> bool:
-    """Do what the driver says until it lets go; True where a search was left behind."""
+    """Follow the driver's orders until it releases the client; True if a search still hangs."""
     link = socket.create_connection((call.host, call.port), CALL_SECONDS)
     with TempDir("client") as home:
         client = Client(Line(link), home)
@@ -78,14 +78,14 @@ def serve(call: Call) -> bool:
             )
             client.obey()
         except LostError:
-            pass  # the driver is gone: nobody is left to be told
+            pass  # the driver is gone
         finally:
             client.close()
     return client.hung
 
 
 class Client:
-    """One client's side of the conversation; a thread of its own listens, so that a stop is heard in mid-load."""
+    """One client's side of the conversation; a separate thread listens, so that a stop works during a load."""
 
     def __init__(self, line: Line, home: Path) -> None:
         self._line, self._home = line, home
@@ -97,11 +97,11 @@ class Client:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def say(self, message: Message) -> None:
-        """Tell the driver."""
+        """Send a message to the driver."""
         self._line.say(message.model_dump())
 
     def obey(self) -> None:
-        """Run orders in turn; report what goes wrong with one and let the driver decide."""
+        """Run orders in turn; report a failure and let the driver decide."""
         while (heard := self._orders.get()) is not None and heard[1].do != "go":
             try:
                 self._do(*heard)
@@ -111,7 +111,7 @@ class Client:
                 self._line.say({"failed": f"{type(exc).__name__}: {exc}"})
 
     def close(self) -> None:
-        """Give back the target, unless a search still hangs in it, and the connection."""
+        """Close the target, unless a search still hangs in it, and the connection."""
         if self._target is not None and not self.hung:
             self._target.close()
         self._line.close()

@@ -1,4 +1,4 @@
-"""A client's share of one load: prepared, begun at a moment of the clock, and told in figures that can be merged."""
+"""A client's share of one load: prepared, started at a clock time, and reported in mergeable figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ClientShare(Protocol):
     hung: bool
 
     def run(self, at: int, halt: threading.Event) -> ClientReport:
-        """Begin at that reading of the clock and tell what was measured."""
+        """Start at this clock reading and return what was measured."""
         ...
 
     def answered_in(self, begin: int, end: int) -> int:
@@ -37,14 +37,14 @@ class ClientShare(Protocol):
 
 
 def prepare_share(target: LoadTarget, share: LoadShare) -> ClientShare:
-    """Make a share ready: its queries, and when they are due."""
+    """Prepare a share: its queries and their due times."""
     if share.null:
         target = replace(target, search=NullStore(NoParams(), Path()).search, full=False)
     return _ClosedLoopShare(target, share) if share.rate is None else _OpenLoopShare(target, share)
 
 
 class _Share:
-    """What both kinds have: when answers came."""
+    """What both kinds share: the times of answers."""
 
     def __init__(self, target: LoadTarget, share: LoadShare, numbers: np.ndarray) -> None:
         self._target, self._share = target, share
@@ -61,14 +61,14 @@ class _Share:
 
 
 class _ClosedLoopShare(_Share):
-    """A part of a closed loop's queries, asked once or for the load's seconds by a part of its threads."""
+    """Part of a closed loop: some of its threads, sending each query once or for the load's duration."""
 
     def __init__(self, target: LoadTarget, share: LoadShare) -> None:
         count = share.requests or len(target.asked)
         super().__init__(target, share, closed_share(share.number, share.clients, share.threads, count))
 
     def run(self, at: int, halt: threading.Event) -> ClientReport:
-        """Ask in a closed loop from that moment on."""
+        """Run the closed loop from that moment on."""
         share, target = self._share, self._target
         threads = threads_of(share.number, share.clients, share.threads)
         with Sampler(children=False) as sampler:
@@ -106,7 +106,7 @@ class _ClosedLoopShare(_Share):
 
 
 class _OpenLoopShare(_Share):
-    """A part of an open loop's arrivals."""
+    """Part of an open loop's arrivals."""
 
     def __init__(self, target: LoadTarget, share: LoadShare) -> None:
         assert share.rate is not None
@@ -156,16 +156,16 @@ class _OpenLoopShare(_Share):
 
 
 _SPLIT = 0x5B117
-"""Keeps the draw of who sends apart from the draw of when, which has the same seed."""
+"""Separates the draw of the sender from the draw of the time, which has the same seed."""
 
 
 def threads_of(number: int, clients: int, concurrency: int) -> int:
-    """How many of the threads of a closed loop a client has."""
+    """How many threads of a closed loop a client has."""
     return len(range(number, concurrency, clients))
 
 
 def closed_share(number: int, clients: int, concurrency: int, requests: int) -> np.ndarray:
-    """The numbers of the requests a client makes: as many for each thread, whoever has it."""
+    """The numbers of a client's requests: the same count for every thread of the load."""
     every = np.arange(requests)
     return every[(every % concurrency) % clients == number]
 

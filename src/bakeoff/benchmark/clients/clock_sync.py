@@ -1,4 +1,4 @@
-"""The offset of another machine's clock, measured several times as NTP does, before a load and after it.
+"""The offset of another machine's clock, measured several times before and after a load, as NTP does.
 
 A client's latencies are differences on its own clock and need none of this. What several clients did at the same time
 does: their readings are brought to the driver's clock by the offset, which changes evenly between the two checks.
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 ROUND_TRIPS = 16
 UNSURE_MS = 10.0
-"""An offset known less well than this is marked: it limits the precision of the common window."""
+"""A less precise offset is flagged: it limits the precision of the common window."""
 WALL_MS = 100.0
 """A wall clock further off than this is reported; the window does not depend on it."""
 DRIFT_PPM = 500.0
-"""Clocks that part faster than this are marked; quartz does not reach 100."""
+"""A faster drift is flagged; quartz stays below 100."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """Nanoseconds of one question: ours when sent and answered, theirs when heard and said, and both wall clocks."""
+    """One round trip in nanoseconds: our clock when sent and answered, theirs when received and replied."""
 
     sent: int
     heard: int
@@ -31,18 +31,18 @@ class RoundTrip:
 
     @property
     def delay(self) -> int:
-        """Nanoseconds on the way, there and back."""
+        """Nanoseconds in transit, both ways."""
         return (self.answered - self.sent) - (self.said - self.heard)
 
     @property
     def middle(self) -> float:
-        """Our clock in the middle of it."""
+        """Our clock at the midpoint."""
         return (self.sent + self.answered) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """Their clock minus ours in nanoseconds, off by `unsure` at most; `at` is our clock, `wall_ms` the wall clocks'."""
+    """Their clock minus ours in nanoseconds, accurate to `unsure`; `at` is our clock, `wall_ms` the wall clocks'."""
 
     nanoseconds: float
     unsure: float
@@ -52,46 +52,48 @@ class ClockOffset:
 
 @dataclass(frozen=True, slots=True)
 class ClockCheck:
-    """A client's offset before a load and after it; `after` is null where it could not be asked any more."""
+    """A client's offset before and after a load; `after` is null if it could no longer be measured."""
 
     before: ClockOffset
     after: ClockOffset | None = None
 
     @property
     def unsure_ms(self) -> float:
-        """How far off the offset may be, at the worse check."""
+        """The error bound of the offset, from the worse check."""
         return max(one.unsure for one in (self.before, self.after) if one is not None) / 1e6
 
     @property
     def drift_ppm(self) -> float | None:
-        """Microseconds a second by which their clock runs faster than ours."""
+        """Microseconds per second by which their clock runs faster than ours."""
         if self.after is None or self.after.at <= self.before.at:
             return None
         return (self.after.nanoseconds - self.before.nanoseconds) / (self.after.at - self.before.at) * 1e6
 
     @property
     def drift_unsure_ppm(self) -> float | None:
-        """How far off that may be."""
+        """The error bound of the drift."""
         if self.after is None or self.after.at <= self.before.at:
             return None
         return (self.after.unsure + self.before.unsure) / (self.after.at - self.before.at) * 1e6
 
     def ours(self, theirs: float) -> float:
-        """A reading of their clock as one of ours."""
+        """Convert a reading of their clock to ours."""
         guess = theirs - self.before.nanoseconds
         drift = (self.drift_ppm or 0.0) / 1e6
         return self.before.at + (guess - self.before.at) / (1 + drift)
 
     def theirs(self, ours: float) -> float:
-        """A reading of our clock as one of theirs."""
+        """Convert a reading of our clock to theirs."""
         drift = (self.drift_ppm or 0.0) / 1e6
         return ours + self.before.nanoseconds + (ours - self.before.at) * drift
 
     def notes(self) -> list[str]:
-        """What is out of the ordinary."""
+        """Notes on unusual offsets and drifts."""
         found = []
         if self.unsure_ms > UNSURE_MS:
-            found.append(f"its clock is known to ±{self.unsure_ms:,.1f} ms only, and so is the common window")
+            found.append(
+                f"its clock offset is known only to ±{self.unsure_ms:,.1f} ms, and so is the common window"
+            )
         if abs(self.before.wall_ms) > WALL_MS:
             side = "ahead of" if self.before.wall_ms > 0 else "behind"
             found.append(
@@ -99,12 +101,12 @@ class ClockCheck:
             )
         drift, unsure = self.drift_ppm, self.drift_unsure_ppm
         if drift is not None and unsure is not None and abs(drift) - unsure > DRIFT_PPM:
-            found.append(f"its clock parts from the driver's by {drift:,.0f} ± {unsure:,.0f} µs a second")
+            found.append(f"its clock drifts from the driver's by {drift:,.0f} ± {unsure:,.0f} µs per second")
         return found
 
 
 def offset_of(trips: Sequence[RoundTrip]) -> ClockOffset:
-    """The offset by the quickest round trip: what it took bounds the error, for it may all have been on one way."""
+    """The offset by the fastest round trip, whose duration bounds the error: all of it may have been one way."""
     best = min(trips, key=lambda trip: trip.delay)
     nanoseconds = ((best.heard - best.sent) + (best.said - best.answered)) / 2
     wall = (best.their_wall - best.our_wall) / 1e6

@@ -1,4 +1,4 @@
-"""The driver's side of clients in other processes: let in, their clocks checked, begun at one moment, gathered."""
+"""The driver of client processes: accepts them, checks their clocks, starts a load and gathers results."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ OPENING_SECONDS = 300.0
 ANSWER_SECONDS = 30.0
 HELLO_SECONDS = 10.0
 STRANGERS = 32
-"""Places in the queue at the door for whoever else calls: they must not keep the clients out."""
+"""Extra backlog for foreign connections, which must not block the clients."""
 LEAD_SECONDS = 0.2
-"""Between the word to begin and the begin, so that every client has heard it."""
+"""The delay between the start order and the start, so that every client has received it."""
 
 
 @contextlib.contextmanager
 def gather_clients(
     launcher: Launcher, clients: int, recipe: TargetSpec, timeout: float
 ) -> Iterator[ClientDriver]:
-    """So many clients, each with the target open and warm; they are let go at the end."""
+    """A number of clients, each with the target open and warm; they are released at the end."""
     started: list[StartedClient] = []
     members: dict[int, _Client] = {}
     try:
@@ -73,20 +73,20 @@ def gather_clients(
 
 
 class ClientDriver:
-    """Clients that wait for a load; a client that is lost is not replaced."""
+    """Clients waiting for a load; a lost client is not replaced."""
 
     def __init__(self, clients: Sequence[_Client]) -> None:
         self._clients = list(clients)
 
     def open(self, recipe: TargetSpec, timeout: float) -> None:
-        """Have every client open its target and warm it up; where one cannot, nobody is measured."""
+        """Have every client open and warm up its target; if one cannot, nothing is measured."""
         for client in self._clients:
             client.order(ClientCommand(do="open", recipe=recipe.to_dict(), timeout=timeout))
         for client in self._clients:
             client.ready("while it opened the target")
 
     def run(self, share: LoadShare) -> MergedLoop:
-        """One load, shared by all; `number` and `clients` are filled in here."""
+        """Run one load, shared by all clients; `number` and `clients` are filled in here."""
         here = self._clients
         for client in here:
             if client.lost:
@@ -105,7 +105,7 @@ class ClientDriver:
         return _merge_clients(here, members, zero, stopped)
 
     def _collect(self, here: list[_Client], members: list[ClientResult], seconds: float) -> str:
-        """Hear every client's result and check its clock again; Ctrl-C is passed on, and what they have is kept."""
+        """Collect every result and check the clocks again; Ctrl-C is passed on, and partial results are kept."""
         stopped = ""
         for place, client in enumerate(here):
             try:
@@ -132,34 +132,34 @@ class _Client:
         self._line, self._started = line, started
 
     def order(self, order: ClientCommand) -> None:
-        """Say what to do; that nobody hears it shows when an answer is waited for."""
+        """Send an order; a lost connection shows when the answer is awaited."""
         with contextlib.suppress(LostError):
             self._line.say(order.model_dump(exclude_defaults=True))
 
     def answer(self, kind: type[M], seconds: float) -> M:
-        """What it says next; that it cannot go on is the store's failure."""
+        """Its next message; a client that cannot continue is a StoreError."""
         said = self._line.hear(seconds)
         if "failed" in said:
-            raise StoreError(f"client {self.name} cannot go on: {said['failed']}")
+            raise StoreError(f"client {self.name} cannot continue: {said['failed']}")
         return kind.read(said)
 
     def offset(self) -> ClockOffset:
-        """The offset of its clock to ours now."""
+        """The current offset of its clock."""
         return offset_of([self._round_trip() for _ in range(ROUND_TRIPS)])
 
     def member(self, clock: ClockCheck) -> ClientResult:
-        """It, before it has told anything."""
+        """Its result before any report: nothing measured."""
         return ClientResult(self.number, self.name, self.host, clock)
 
     def ready(self, when: str) -> None:
-        """Wait until it has done as ordered."""
+        """Wait until it has carried out the order."""
         try:
             self.answer(Ready, OPENING_SECONDS)
         except LostError as exc:
             raise StoreError(f"client {self.name} was lost {when}: {self._reason(exc)}.") from exc
 
     def result(self, member: ClientResult, seconds: float) -> ClientResult:
-        """What it measured, or that it was lost."""
+        """What it measured, or why it was lost."""
         try:
             return replace(member, told=self.answer(ClientReport, seconds))
         except LostError as exc:
@@ -167,7 +167,7 @@ class _Client:
             return replace(member, lost=self.lost)
 
     def check_clock(self, member: ClientResult) -> ClientResult:
-        """Its clock after the load, if it is still there."""
+        """Its clock offset after the load, if it is still connected."""
         if self.lost:
             return member
         try:
@@ -177,7 +177,7 @@ class _Client:
             return member
 
     def count(self, begin: int, end: int) -> int | None:
-        """Its answers between two readings of its clock; null where it cannot be asked any more."""
+        """Its answers between two readings of its clock; null if it is no longer connected."""
         self.order(ClientCommand(do="count", at=begin, until=end))
         try:
             return self.answer(ErrorCount, ANSWER_SECONDS).answered
@@ -185,12 +185,12 @@ class _Client:
             return None
 
     def let_go(self) -> None:
-        """Say that there is nothing more to do."""
+        """Release it: there is no more work."""
         self.order(ClientCommand(do="go"))
         self._line.close()
 
     def _reason(self, exc: LostError) -> str:
-        """Why it is gone: how its process ended where that is known, else what the connection showed."""
+        """Why it is gone: how its process ended if known, else the connection's error."""
         return self._started.end_reason() or str(exc)
 
     def _round_trip(self) -> RoundTrip:
@@ -204,7 +204,7 @@ class _Client:
 def _let_in(
     door: socket.socket, word: str, started: Sequence[StartedClient], found: dict[int, _Client]
 ) -> None:
-    """Everyone who knows the word, by number; who does not is sent away."""
+    """Accept the clients that know the token, by number; refuse others."""
     until = time.monotonic() + CALLING_SECONDS
     while len(found) < len(started):
         door.settimeout(max(0.01, min(1.0, until - time.monotonic())))
@@ -232,13 +232,13 @@ def _let_in(
 
 
 def _check_alive(started: Sequence[StartedClient], called: set[int], until: float) -> None:
-    """A client that ended, or is silent for too long, before it called."""
+    """The error for a client that ended, or was silent too long, before it connected."""
     missing = [number for number in range(len(started)) if number not in called]
     gone = {number: how for number in missing if (how := started[number].end_reason(0))}
     if gone or time.monotonic() > until:
         number = next(iter(gone), missing[0])
-        how = gone.get(number, f"it was silent for {CALLING_SECONDS:g} s; can its machine reach this one?")
-        raise StoreError(f"client {number + 1} of {len(started)} did not call back: {how}")
+        how = gone.get(number, f"no connection within {CALLING_SECONDS:g} s; can its machine reach this one?")
+        raise StoreError(f"client {number + 1} of {len(started)} did not connect: {how}")
 
 
 def _check_version(hello: Hello) -> None:
@@ -256,7 +256,7 @@ def _with(share: LoadShare, place: int, clients: int) -> ClientCommand:
 def _merge_clients(
     here: Sequence[_Client], members: Sequence[ClientResult], zero: int, stopped: str
 ) -> MergedLoop:
-    """All members on the driver's clock, and the window in which all were on duty."""
+    """All clients on the driver's clock, and the window in which all were active."""
     timed = [_on_driver_clock(one, zero) for one in members]
     last = max((one.ended for one in timed if one.ended is not None), default=0.0)
     first = min((one.began for one in timed if one.began is not None), default=0.0)

@@ -1,4 +1,4 @@
-"""Who starts clients: processes of this machine, or an executor's workers on others."""
+"""Starts load clients: as processes here, or as an executor's workers on other machines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bakeoff.storage import temp_dir
 
 LOOPBACK = "127.0.0.1"
 NOWHERE = ("192.0.2.1", 9)
-"""An address that nobody has: asking the way to it, without sending anything, tells our own address on that way."""
+"""An unassigned address: looking up the route to it, without sending anything, gives our own address."""
 END_SECONDS = 5.0
 CLIENT = ResourceRequest(apart=True, spread=True)
 
@@ -31,16 +31,16 @@ class StartedClient(Protocol):
     """A client that was started."""
 
     def end_reason(self, seconds: float = END_SECONDS) -> str:
-        """How it ended, in words, waited for so long; empty while it runs."""
+        """How it ended, in words, after waiting up to a time limit; empty while it runs."""
         ...
 
     def stop(self) -> None:
-        """End it, whatever it does."""
+        """Kill it."""
         ...
 
 
 class Launcher(Protocol):
-    """Starts clients; they call back at `host`."""
+    """Starts clients; they connect to `host`."""
 
     host: str
 
@@ -50,7 +50,7 @@ class Launcher(Protocol):
 
 
 class Processes:
-    """Client processes of this machine, each started anew: one that is killed takes no other with it."""
+    """Client processes on this machine, independent of each other: killing one does not affect the rest."""
 
     host = LOOPBACK
 
@@ -60,19 +60,19 @@ class Processes:
 
 
 class Workers:
-    """Clients as an executor's work, on different nodes where there are some."""
+    """Clients as work of an executor, on different nodes if there are several."""
 
     def __init__(self, executor: Executor, name: str, clients: int, host: str) -> None:
         self._executor, self._name, self._clients, self.host = executor, name, clients, host
         self._begun = False
 
     def begin(self) -> None:
-        """Start the executor, and see that all clients can run at once."""
+        """Start the executor and check that all clients can run at once."""
         said, self._begun = self._executor.start(), True
         self.check(said)
 
     def check(self, said: str = "") -> None:
-        """Refuse more clients than run side by side; `said` is who there is."""
+        """Refuse more clients than can run at once; `said` describes the workers."""
         if self._executor.slots < self._clients:
             raise SettingError(
                 f"--clients is {self._clients}, and --executor {self._name} has "
@@ -81,7 +81,7 @@ class Workers:
             )
 
     def start(self, call: Call) -> StartedClient:
-        """Send one client out."""
+        """Start one client."""
         if not self._begun:
             self.begin()
         return _Work(self._executor, self._executor.submit(work, call, needs=CLIENT))
@@ -93,7 +93,7 @@ def choose_launcher(named: str | None, clients: int) -> Iterator[Launcher]:
     part = experiment.executor(named) if named else None
     if (
         part is None or part.name == "local"
-    ):  # a pool of processes ends when one of them is killed; these do not
+    ):  # a process pool breaks when one worker is killed; independent processes do not
         wanted = getattr(part.params, "processes", 0) if part else 0
         if wanted not in (0, clients):
             raise SettingError(
@@ -107,7 +107,7 @@ def choose_launcher(named: str | None, clients: int) -> Iterator[Launcher]:
     try:
         if cluster is not None:
             workers.begin()
-        else:  # what is started here waits, so that it is not taken for a server of the stores that are built first
+        else:  # start later, so that these processes are not mistaken for servers of the stores built first
             workers.check()
         yield workers
     finally:
@@ -115,7 +115,7 @@ def choose_launcher(named: str | None, clients: int) -> Iterator[Launcher]:
 
 
 def address_towards(cluster: str | None) -> str:
-    """Our own address as a cluster sees it; loopback for one that was started here."""
+    """Our own address as a cluster sees it; loopback for a local cluster."""
     if cluster is None:
         return LOOPBACK
     host, _, port = cluster.rpartition(":")
@@ -133,13 +133,13 @@ class _Process:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "bakeoff.benchmark.clients.client"],
             stdin=subprocess.PIPE,
-            stdout=2,  # what an engine prints is not our answer
+            stdout=2,  # an engine's output is not part of the protocol
             text=True,
             encoding="utf-8",
-            start_new_session=True,  # Ctrl-C comes to us, and we tell them
+            start_new_session=True,  # Ctrl-C reaches the driver, which stops the clients
         )
         values = {name: getattr(call, name) for name in call.__slots__}
-        with contextlib.suppress(BrokenPipeError):  # it ended; that it never calls tells so
+        with contextlib.suppress(BrokenPipeError):  # it ended; the missing connection is reported
             assert self.process.stdin is not None
             self.process.stdin.write(json.dumps(values) + "\n")
             self.process.stdin.close()

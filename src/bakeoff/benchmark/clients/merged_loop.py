@@ -1,4 +1,4 @@
-"""What several clients measured together: histograms merged, rates over the window in which all were on duty."""
+"""The merged result of several clients: histograms added, rates over the window in which all were active."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from bakeoff.benchmark.results.histogram import Histogram, merge_histograms
 from bakeoff.pipeline.loops.loop_times import LatencySummary
 
 LATE_SECONDS = 0.05
-"""A client that begins so long after the common moment is marked."""
+"""A client that starts later than this after the common moment is flagged."""
 EARLY_SHARE = 0.1
-"""A client that ends before the others by more than this share of the pass is marked."""
+"""A client that ends earlier than the others by more than this share of the pass is flagged."""
 SMALL_SHARE = 0.5
 """A common window that covers less of the pass than this is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommonWindow:
-    """The time in which every client was on duty: seconds from the common begin, how long, and what was answered."""
+    """The time in which every client was active: seconds from the common start, duration, and answers."""
 
     begin: float
     seconds: float
@@ -34,7 +34,7 @@ class CommonWindow:
 
 @dataclass(frozen=True, slots=True)
 class ClientResult:
-    """One client's own figures; `began` and `ended` are seconds of the driver's clock from the common begin.
+    """One client's figures; `began` and `ended` are seconds of the driver's clock from the common start.
 
     `lost` says why there are none. `in_window` are its answers in the common window.
     """
@@ -51,17 +51,17 @@ class ClientResult:
     notes: tuple[str, ...] = ()
 
     def latency(self) -> Histogram:
-        """Its latencies; none where it was lost."""
+        """Its latencies; empty if it was lost."""
         return self.told.latency.histogram() if self.told else Histogram.of(np.empty(0, np.int64))
 
     def lag(self) -> Histogram | None:
-        """How late it sent, of an open loop."""
+        """How late it sent queries of an open loop."""
         return self.told.lag.histogram() if self.told and self.told.lag else None
 
 
 @dataclass(frozen=True, slots=True)
 class MergedLoop:
-    """One load by several clients; counts are of those that came back, `seconds` from first begin to last end."""
+    """One load by several clients; counts cover clients with results, `seconds` is from first start to last end."""
 
     members: tuple[ClientResult, ...]
     window: CommonWindow | None
@@ -70,7 +70,7 @@ class MergedLoop:
 
     @property
     def reports(self) -> tuple[ClientReport, ...]:
-        """What came back."""
+        """The clients that returned results."""
         return tuple(one.told for one in self.members if one.told is not None)
 
     @property
@@ -85,7 +85,7 @@ class MergedLoop:
 
     @property
     def intended(self) -> int:
-        """Queries that were to be sent."""
+        """Queries scheduled to be sent."""
         return sum(one.intended for one in self.reports)
 
     @property
@@ -115,25 +115,25 @@ class MergedLoop:
 
     @property
     def lag(self) -> Histogram | None:
-        """How late queries were sent, of an open loop."""
+        """How late queries of an open loop were sent."""
         lags = [lag for one in self.members if (lag := one.lag()) is not None]
         return merge_histograms(lags) if lags else None
 
     @property
     def drift(self) -> float | None:
-        """The middle one of the clients' drifts within the pass."""
+        """The median of the clients' drifts within the pass."""
         known = [one.drift for one in self.reports if one.drift is not None]
         return float(np.median(known)) if known else None
 
     @property
     def rate_measured(self) -> float | None:
-        """Answers a second in the common window."""
+        """Answers per second in the common window."""
         known = self.window is not None and self.window.seconds > 0 and self.window.answered
         return self.window.answered / self.window.seconds if self.window and known else None
 
     @property
     def reached(self) -> bool:
-        """Whether queries went out at the intended rate from every client, and were answered."""
+        """Whether every client sent at the intended rate and was answered."""
         if self.stopped or not self.reports:
             return False
         sending = (max(one.due for one in self.reports), max(one.sent_last for one in self.reports))
@@ -141,7 +141,7 @@ class MergedLoop:
 
     @property
     def use(self) -> ResourceUse:
-        """Processor and memory of all clients together, as each saw itself; peaks need not have been at one moment."""
+        """CPU and memory of all clients together; their peaks need not coincide."""
         uses = [one.use for one in self.reports if one.use.samples]
         if not uses:
             return ResourceUse(note="no client was sampled")
@@ -153,7 +153,9 @@ class MergedLoop:
             sum(use.samples for use in uses),
             "; ".join(dict.fromkeys(use.note for use in uses if use.note)),
         )
-        apart = len({one.host for one in self.members}) > 1  # each client was held against its own machine
+        apart = (
+            len({one.host for one in self.members}) > 1
+        )  # each client was checked against its own machine's limits
         return together if apart else within_limits(together, machine_limits())
 
     def latencies(self) -> tuple[LatencySummary, ...]:
@@ -161,25 +163,27 @@ class MergedLoop:
         return pass_percentiles(self.latency)
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know of single clients, and of the time they had in common."""
+        """Notes on single clients and on their common window."""
         found = [f"client {one.name}: {note}" for one in self.members for note in one.notes]
         if self.window is None:
-            found.append("no common window is known: the speed is from the first begin to the last end")
+            found.append(
+                "there is no common window: the speed covers the time from the first start to the last end"
+            )
         elif self.window.seconds < SMALL_SHARE * self.seconds:
             found.append(
-                f"all clients were on duty for {self.window.seconds:,.2f} of {self.seconds:,.2f} s only"
+                f"all clients were active for only {self.window.seconds:,.2f} of {self.seconds:,.2f} s"
             )
         return tuple(found)
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    """The sum; null where one of them is not known."""
+    """The sum; null if any value is unknown."""
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
 
 
 def on_duty(members: Sequence[ClientResult]) -> tuple[float, float] | None:
-    """Begin and end, in seconds from the common begin, of the time in which all that came back were at work."""
+    """Start and end, in seconds from the common start, of the time in which all returning clients were active."""
     spans = [(one.began, one.ended) for one in members if one.began is not None and one.ended is not None]
     if not spans:
         return None
@@ -188,21 +192,21 @@ def on_duty(members: Sequence[ClientResult]) -> tuple[float, float] | None:
 
 
 def client_notes(member: ClientResult, last: float) -> tuple[str, ...]:
-    """What is out of the ordinary with a client; `last` is when the last of all ended."""
+    """Notes on a client's timing; `last` is when the last client ended."""
     found = member.clock.notes()
     sure = member.clock.unsure_ms / 1e3
     if member.began is not None and member.began - sure > LATE_SECONDS:
-        found.append(f"it began {member.began:,.2f} s late")
+        found.append(f"it started {member.began:,.2f} s late")
     if member.ended is not None and last - member.ended - sure > EARLY_SHARE * max(last, 0.0):
         found.append(f"it ended {last - member.ended:,.2f} s before the last one")
     return tuple(found)
 
 
 def lost_sentence(members: Sequence[ClientResult]) -> str:
-    """Who did not come back, by name; empty where all did."""
+    """The lost clients, by name; empty if there are none."""
     gone = [one for one in members if one.lost]
     if not gone:
         return ""
     names = "; ".join(f"client {one.name} {LOST} ({one.lost})" for one in gone)
     rest = len(members) - len(gone)
-    return f"{names}: the figures are of the other {rest}" if rest else names
+    return f"{names}: the figures cover the other {rest}" if rest else names

@@ -1,4 +1,4 @@
-"""What the driver and its clients say to each other, checked where it is heard."""
+"""The messages between the driver and its clients, validated on receipt."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bakeoff.types import JsonObject
 
 M = TypeVar("M", bound="Message")
 Number = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-"""A whole number that arrays can hold: a client may say any."""
+"""A whole number that fits into arrays; clients are not trusted."""
 Times = Annotated[int, Field(ge=0, lt=2**53)]
-"""How often something happened."""
+"""A count."""
 
 
 class Message(BaseModel):
@@ -27,17 +27,17 @@ class Message(BaseModel):
 
     @classmethod
     def read(cls, value: JsonObject) -> Self:
-        """The message in a line; a client that cannot go on says `failed`."""
+        """The message in a line; a client that cannot continue sends `failed`."""
         try:
             return cls.model_validate(value)
         except ValidationError as exc:
             first = exc.errors()[0]
             where = ".".join(map(str, first["loc"]))
-            raise LostError(f"it said what is not understood ({where}: {first['msg']})") from exc
+            raise LostError(f"it sent an unknown message ({where}: {first['msg']})") from exc
 
 
 class Hello(Message):
-    """A client's first line: the word it was given, which client it is, and what it is."""
+    """A client's first line: its token, its number, and its version and host."""
 
     word: str
     number: int
@@ -47,7 +47,7 @@ class Hello(Message):
 
 
 class ClientCommand(Message):
-    """What a client is to do next: open its target, tell its clock, take a load, begin it, count, stop or go."""
+    """An order to a client: open the target, report the clock, prepare a load, start it, count, stop or leave."""
 
     do: Literal["open", "clock", "take", "begin", "count", "stop", "go"]
     recipe: JsonObject = Field(default_factory=dict)
@@ -58,7 +58,7 @@ class ClientCommand(Message):
 
 
 class LoadShare(Message):
-    """A load and whose part of it this is; `null` asks the store that answers at once, to know what the harness costs.
+    """A load and a client's part of it; `null` queries the null store, to measure the harness overhead.
 
     A closed loop lasts `seconds`, or asks `requests` queries, with `threads` over all clients; an open one has a rate
     for `seconds` and `threads` in each client.
@@ -78,13 +78,13 @@ class LoadShare(Message):
 
 
 class Ready(Message):
-    """Done as ordered, and waiting."""
+    """The order is done; the client waits."""
 
     ready: bool
 
 
 class ClockReply(Message):
-    """A client's clock when it heard the question and when it answered, and its wall clock."""
+    """A client's clock when it received the question and when it replied, and its wall clock."""
 
     heard: Number
     said: Number
@@ -92,7 +92,7 @@ class ClockReply(Message):
 
 
 class ErrorCount(Message):
-    """Answers that came in a window."""
+    """The number of answers in a window."""
 
     answered: Times
 
@@ -123,7 +123,7 @@ class Buckets(Message):
 
 
 class ClientReport(Message):
-    """What one client measured; `began` and `ended` are readings of its clock, between which it was on duty.
+    """What one client measured; `began` and `ended` are readings of its clock.
 
     `due` and `sent_last` are seconds from the begin of an open loop: when its last query was due, and sent.
     """

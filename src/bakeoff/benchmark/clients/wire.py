@@ -1,4 +1,4 @@
-"""Lines of JSON between the driver and a client, over TCP: what is heard is data, never code."""
+"""Lines of JSON between the driver and a client, over TCP: messages are data, never code."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from bakeoff.errors import StoreError
 from bakeoff.types import JsonObject
 
 FIRST_BYTES = 4_096
-"""A line of somebody who has not said the word yet may not be longer."""
+"""The longest line accepted before authentication."""
 MOST_BYTES = 256_000_000
 PIECE = 1 << 16
 QUIET_SECONDS = 15
-"""A connection on which nothing was heard for so long is asked whether the other machine is still there."""
+"""After this silence, TCP keep-alive checks whether the other machine is still there."""
 
 
 class LostError(StoreError):
-    """The other side is gone, or silent for too long."""
+    """The other side is gone or silent for too long."""
 
 
 class Line:
-    """One connection; `heard_at` is our clock when the last line was there."""
+    """One connection; `heard_at` is our clock when the last line arrived."""
 
     def __init__(self, link: socket.socket, longest: int = MOST_BYTES) -> None:
         self._link, self._rest, self.longest = link, bytearray(), longest
         self.heard_at = 0
         self._hearing, self._closed = threading.Lock(), False
-        link.setblocking(True)  # one thread may send while another waits: no time limit is shared
+        link.setblocking(True)  # one thread may send while another waits, so they share no timeout
         self._waiting = selectors.DefaultSelector()
         self._waiting.register(link, selectors.EVENT_READ)
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -48,30 +48,28 @@ class Line:
             raise LostError(f"the connection broke ({type(exc).__name__})") from exc
 
     def hear(self, seconds: float | None) -> dict[str, object]:
-        """The next line, waited for so long."""
+        """The next line, within a time limit."""
         try:
             with self._hearing:
                 line = self._read(None if seconds is None else time.monotonic() + seconds)
         except TimeoutError as exc:
-            raise LostError(f"nothing was heard of it for {seconds:g} s") from exc
+            raise LostError(f"it sent nothing for {seconds:g} s") from exc
         except OSError as exc:
             raise LostError(f"the connection broke ({type(exc).__name__})") from exc
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as exc:
-            raise LostError("it said what is no JSON") from exc
+            raise LostError("it sent invalid JSON") from exc
         if not isinstance(value, dict):
-            raise LostError("it said what is no JSON object")
+            raise LostError("it sent JSON that is not an object")
         return value
 
     def close(self) -> None:
-        """End the connection, so that whoever waits on it wakes up."""
+        """Close the connection and wake up any waiting thread."""
         self._closed = True
-        with contextlib.suppress(OSError):  # the other side was quicker
+        with contextlib.suppress(OSError):  # the other side closed it first
             self._link.shutdown(socket.SHUT_RDWR)
-        with (
-            self._hearing
-        ):  # what is closed under a thread that is about to wait for it never wakes that thread
+        with self._hearing:  # closing a socket does not wake a thread that is about to wait on it
             self._waiting.close()
             self._link.close()
 
@@ -89,7 +87,7 @@ class Line:
                 raise LostError("its connection ended")
             self._rest += piece
             if len(self._rest) > self.longest:
-                raise LostError(f"it said a line of more than {self.longest:,} bytes")
+                raise LostError(f"it sent a line of more than {self.longest:,} bytes")
         line = bytes(self._rest[:end])
         del self._rest[: end + 1]
         return line

@@ -1,1 +1,1 @@
-"""Whole configurations repeated: ingestion, index and search at each depth."""
+"""Repeats whole configurations: ingestion, index and search at each depth."""

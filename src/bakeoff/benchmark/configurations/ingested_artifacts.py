@@ -1,4 +1,4 @@
-"""What another process ingested, as the shared work of one configuration."""
+"""Artifacts that another process ingested, shared with one configuration."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ A = TypeVar("A", bound=SharedArtifacts)
 
 
 class IngestedArtifacts(SharedArtifacts):
-    """Indexes and searches what another process ingested; no model is loaded, so memory is the engine's."""
+    """Indexes and searches artifacts of another process; no model is loaded, so memory is the engine's."""
 
     def use(self, job: SystemJob) -> None:
-        """Take chunks and vectors from there, under names of this trial."""
+        """Use chunks and vectors from there, under this trial's names."""
         self._job, self._ingested = job, StageContext(Cache(job.ingestion.home))
 
     def chunking(self, part: PluginSpec) -> ChunkedCorpus:
-        """The chunks under a name of this trial, which a server's collection has too."""
+        """The chunks under this trial's name, which a server's collection shares."""
 
         def make() -> ChunkedCorpus:
             plain = SharedArtifacts(self.corpus, (), self._ingested, metric=self.metric, depth=1, repeats=1)
@@ -45,7 +45,7 @@ class IngestedArtifacts(SharedArtifacts):
         return self._shared.once(("trial chunks", part.label), make)
 
     def vectors(self, embedder: PluginSpec, chunker: PluginSpec) -> ChunkVectors:
-        """The vectors that were made in this run."""
+        """The vectors of this run."""
         name = self._job.ingestion.vectors
         folder = self._ingested.cache.get("vectors", name)
         if folder is None:
@@ -62,13 +62,13 @@ class IngestedArtifacts(SharedArtifacts):
         )
 
     def query_vectors(self, embedder: PluginSpec, chunker: PluginSpec) -> QueryVectors:  # noqa: ARG002
-        """The queries' vectors that were made in this run."""
+        """The query vectors of this run."""
         file = self._job.ingestion.queries
         assert file is not None
         return QueryVectors(np.load(file), np.empty((0, 0)), embedder.label)
 
     def collections(self, system: System) -> Iterator[tuple[Store, str]]:
-        """Each open store of a system with the name of what it holds."""
+        """Each open store of a system with its collection's name."""
         for part, index in zip((system.store, system.keyword), self._by_part(system), strict=True):
             if part is not None and index is not None:
                 embedder = system.embedder if part is system.store else None
@@ -84,7 +84,7 @@ class IngestedArtifacts(SharedArtifacts):
 def make_artifacts(
     kind: type[A], plan: Plan, queries: QuerySet, corpus: ReadCorpus, context: StageContext
 ) -> A:
-    """The shared work of a plan, deep enough for every depth of the plan."""
+    """The shared artifacts of a plan, deep enough for all its depths."""
     settings = plan.settings
     return kind(
         blank_leaked_sentences(corpus, queries),

@@ -21,7 +21,7 @@ class TrialFigure:
 
 @dataclass(frozen=True, slots=True)
 class IngestionJob:
-    """What one process reads, cuts and embeds: all documents, or a sample of them; its cache is in `home`."""
+    """The documents, all or a sample, that one process reads, chunks and embeds; its cache is in `home`."""
 
     plan: Plan
     chunker: PluginSpec
@@ -32,7 +32,7 @@ class IngestionJob:
 
 @dataclass(frozen=True, slots=True)
 class TrialIngestion:
-    """Vectors for the stores of one run: their name in the cache, the file of the queries' vectors, and the times."""
+    """Vectors for the stores of one run: cache key, file of the query vectors, and times."""
 
     home: Path
     vectors: str

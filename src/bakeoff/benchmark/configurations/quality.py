@@ -1,4 +1,4 @@
-"""The quality of what a configuration returns at every depth: recall of neighbours, and the measures."""
+"""The quality of a configuration at every depth: recall of neighbours, and the measures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MEASURES = ("R", "P_unique", "RR", "nDCG")
 def neighbour_figures(
     artifacts: IngestedArtifacts, job: SystemJob, answers: Mapping[int, StepResult]
 ) -> Iterator[TrialFigure]:
-    """The share of the true nearest chunks that a plain search by vectors found, at every depth."""
+    """The share of the exact nearest chunks that a plain vector search found, at every depth."""
     system, executor = job.system, QueryExecutor(artifacts)
     reference = executor.reference(system) if _by_vectors(system) else None
     if reference is None or system.embedder is None:
@@ -80,7 +80,7 @@ def score_figures(
 def _exact(
     executor: QueryExecutor, job: SystemJob, leg: StepResult
 ) -> Callable[[], tuple[StepResult, StepResult] | None]:
-    """What the store found and what exact search finds, for a plain search by vectors."""
+    """The store's results and the exact ones, for a plain vector search."""
 
     def pair() -> tuple[StepResult, StepResult] | None:
         exact = executor.reference(job.system) if _by_vectors(job.system) else None

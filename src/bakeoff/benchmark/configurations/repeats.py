@@ -1,4 +1,4 @@
-"""Every configuration measured anew in each repeat, ingestion and index included, at each depth."""
+"""Measures every configuration from scratch in each repeat: ingestion, index, and search at each depth."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Pids = Callable[[str, BaseModel | None], Iterable[int]]
 
 
 def repeat_configurations(plan: Plan, result: Result, emit: Emit, pids: Pids) -> Result:
-    """Measure every finished system in fresh processes, as often as the plan says; finished repeats are kept."""
+    """Measure every finished system in fresh processes, as often as planned; finished repeats are kept."""
     labels = dict(zip(result.record.systems, plan.systems, strict=True))
     systems = {label: labels[label] for label in result.done}
     repeats = _Repeats(plan, result, systems, emit, pids)
@@ -64,15 +64,13 @@ def _record(result: Result, rows: Sequence[Mapping[str, object]]) -> Result:
     folder, record = RunFolder(result.path), result.record
     tables = {**record.tables, CONFIGURATIONS.name: folder.table(CONFIGURATIONS, [_table(rows)])}
     failures = Configurations(tuple(rows)).failures()
-    notes = [
-        f"{system}: its configuration could not be measured anew: {why}" for system, why in failures.items()
-    ]
+    notes = [f"{system}: its configuration could not be repeated: {why}" for system, why in failures.items()]
     folder.record(record.model_copy(update={"tables": tables, "notes": [*record.notes, *notes]}))
     return open_run(result.path)
 
 
 class _Repeats:
-    """The repeats of one run; each ingests anew, and its systems take turns in going first."""
+    """The repeats of one run; each ingests from scratch, and systems take turns going first."""
 
     def __init__(
         self, plan: Plan, result: Result, systems: Mapping[str, System], emit: Emit, pids: Pids
@@ -121,14 +119,14 @@ class _Repeats:
         return [*made.figures, *figures, TrialFigure("total_s", total)]
 
     def _ingestion(self, system: System, home: Path) -> TrialIngestion:
-        """Read, cut and embedded once in a repeat for the systems that share it."""
+        """Ingest once per repeat for the systems that share it."""
         place = home / fingerprint("ingestion", _names(system.chunker, system.embedder))[:12]
         done = place / "ingestion.json"
         if done.is_file():
             return _stored_ingestion(done)
         shutil.rmtree(
             place, ignore_errors=True
-        )  # a failed one is not continued: its times would be of a part
+        )  # a failed ingestion is not resumed: its times would be partial
         place.mkdir()
         found = run_isolated(
             ingest_documents, IngestionJob(self._plan, system.chunker, system.embedder, place)
@@ -145,7 +143,7 @@ class _Repeats:
         return rows
 
     def _path(self, label: str, number: int) -> Path:
-        """Named by everything that a repeat's figures depend on."""
+        """A key of everything that a repeat's figures depend on."""
         record, settings = self._result.record, self._plan.settings
         inputs = [record.corpus.fingerprint if record.corpus else "", record.queries_fingerprint]
         shaped = [settings.depth, settings.top_k, settings.metric, self._plan.conventions.to_dict()]

@@ -1,4 +1,4 @@
-"""One configuration in its own process: documents read and embedded, an index built, every depth searched."""
+"""One configuration in its own process: ingestion, index, and search at every depth."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ from bakeoff.truth.queries import read_queries
 from bakeoff.types import Answer, Role
 
 SEARCH_SECONDS = 0.3
-"""How long the queries of one depth are repeated at least: processor and memory need samples."""
+"""The shortest time to repeat the queries of one depth: CPU and memory need samples."""
 USES = ("avg_cpu_percent", "peak_cpu_percent", "avg_memory_mb", "peak_memory_mb")
-TUNED = "a weight tuned on folds belongs to one set of rankings: the depths of this system are not measured"
+TUNED = "its fusion weight is tuned on one set of rankings, so its depths are not measured"
 ENCODED = "sparse and token vectors are measured by `bakeoff run` and `bakeoff load`, not at several depths or sizes"
 
 
 @dataclass(frozen=True, slots=True)
 class TimedSearch:
-    """Answers with the milliseconds of all passes, the seconds of the passes, and the resources they took."""
+    """Answers with the milliseconds and seconds of all passes and the resources used."""
 
     answers: StepResult
     seconds: float
@@ -57,7 +57,7 @@ class TimedSearch:
 
 
 def ingest_documents(job: IngestionJob) -> TrialIngestion:
-    """Read, cut and embed the corpus from an empty cache, each phase timed; the model is loaded before."""
+    """Read, chunk and embed the corpus from an empty cache, timing each phase; the model is already loaded."""
     plan, queries = job.plan, read_queries(job.plan.queries)
     context = StageContext(Cache(job.home))
     model = _model(job.embedder) if job.embedder else None
@@ -88,7 +88,7 @@ def ingest_documents(job: IngestionJob) -> TrialIngestion:
 
 
 def measure_configuration(job: SystemJob) -> list[TrialFigure]:
-    """Build a system's index from nothing, then measure every depth of the plan."""
+    """Build a system's index from scratch, then measure every depth of the plan."""
     plan, queries = job.plan, read_queries(job.plan.queries)
     params = job.system.mode.params
     if isinstance(params, Hybrid) and params.tuned:
@@ -106,14 +106,14 @@ def measure_configuration(job: SystemJob) -> list[TrialFigure]:
             answers = {k: found.answers for k, found in searched.items()}
             if job.sample is None:
                 return figures + list(score_figures(artifacts, job, queries, corpus, answers))
-            # a sample may lack the right documents: only the neighbours are known
+            # a sample may lack the right documents; only neighbours can be scored
             return figures + list(neighbour_figures(artifacts, job, answers))
     finally:
         artifacts.close()
 
 
 def _model(part: PluginSpec) -> Embedder:
-    """The model, loaded: many load their weights when they are first asked."""
+    """The model with its weights loaded, which many do at the first call."""
     if part.kind != "embedders":
         raise SettingError(ENCODED)
     model: Embedder = registry.load("embedders", part.name)(part.params)
@@ -123,18 +123,18 @@ def _model(part: PluginSpec) -> Embedder:
 
 @contextlib.contextmanager
 def _drop_at_end(artifacts: IngestedArtifacts, job: SystemJob) -> Iterator[None]:
-    """Collections that the trial made on a server are removed, however it ends."""
+    """Remove the trial's collections from a server, however it ends."""
     try:
         yield
     finally:
-        with contextlib.suppress(StoreError):  # the first failure is the one to report
+        with contextlib.suppress(StoreError):  # report the first failure
             for store, name in artifacts.collections(job.system):
                 if isinstance(store, SupportsDrop):
                     store.drop(name)
 
 
 def _index(artifacts: IngestedArtifacts, job: SystemJob) -> Iterator[TrialFigure]:
-    """Seconds of inserting, indexing and becoming ready, and what the engine took of the machine meanwhile."""
+    """Seconds of inserting, indexing and becoming ready, and the resources the engine used."""
     system = job.system
     artifacts.chunking(system.chunker)
     before, server = resident_bytes(), server_use(job.pids, job.server_data)
@@ -169,7 +169,7 @@ def _index(artifacts: IngestedArtifacts, job: SystemJob) -> Iterator[TrialFigure
 
 
 def _own_disk(home: Path, sizes: Sequence[int | None]) -> IndexMemory:
-    """What an embedded engine keeps on disk; one that holds its rows in memory keeps nothing."""
+    """What an embedded engine stores on disk; an in-memory engine stores nothing."""
     if not (home / "index").exists():
         return IndexMemory(None, NO_FILES)
     return IndexMemory(sum(size or 0 for size in sizes) / 1e6)
@@ -186,13 +186,13 @@ def _search_figures(
 
 
 def _pipeline(executor: QueryExecutor, system: System, k: int) -> QueryPipeline:
-    """How one query is answered with `k` results: a plain search asks its store for `k` rows and no more."""
+    """How one query gets `k` results: a plain search asks its store for exactly `k` rows."""
     plain = len(system.legs) == 1 and not system.rerank
     return replace(executor.pipeline(replace(system, depth=k) if plain else system), depth=k)
 
 
 def _time_search(artifacts: IngestedArtifacts, job: SystemJob, k: int) -> TimedSearch:
-    """The answers at one depth, with the milliseconds of all passes, their seconds and what they took."""
+    """The answers at one depth, with the milliseconds and seconds of all passes and the resources used."""
     executor = QueryExecutor(artifacts)
     way = _pipeline(executor, job.system, k)
     asked, others = executor.requests(job.system), executor.warm_up_requests(job.system)
@@ -230,7 +230,7 @@ def _speed(samples: np.ndarray, seconds: float, k: int) -> Iterator[TrialFigure]
 
 
 def _engine_uses(phase: str, seen: Resources, elsewhere: bool, k: int | None = None) -> Iterator[TrialFigure]:
-    """The server's side where one was seen, else this process, which holds an embedded engine by itself."""
+    """The server's figures if there is one, else those of this process with its embedded engine."""
     use = seen.server if seen.server.avg_memory_mb is not None else seen.client
     if elsewhere and seen.server.avg_memory_mb is None:
         use = ResourceUse(note=UNSEEN)

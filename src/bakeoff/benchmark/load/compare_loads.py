@@ -1,6 +1,6 @@
 """Systems under the same load compared over its runs: Welch's test on logarithms, corrected for all pairs (Holm).
 
-The runs of a load are passes in turns over one index; runs that build anew are those of `top_k` in an experiment.
+The runs of a load are interleaved passes over one index; `top_k` in an experiment repeats the build too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bakeoff.benchmark.results.speeds import SpeedComparison, compare_speeds
 
 @dataclass(frozen=True, slots=True)
 class LoadComparison:
-    """Two systems under one load; `measure` is qps in a closed loop, mean_ms in an open one, whose rate is given."""
+    """Two systems under one load; `measure` is qps in a closed loop, mean_ms in an open one, whose rate is fixed."""
 
     load: str
     measure: str

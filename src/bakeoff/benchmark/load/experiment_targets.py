@@ -1,4 +1,4 @@
-"""The systems of an experiment under load: each opened from the cache, asked with the experiment's own queries."""
+"""The systems of an experiment as load targets: opened from the cache, queried with the experiment's queries."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WARM_UP_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemRecipe:
-    """A system of an experiment, opened by a client process from the same cache, known by its mark."""
+    """A system of an experiment that a client process opens from the same cache."""
 
     experiment: str
     home: str
@@ -71,7 +71,7 @@ class SystemRecipe:
 
 
 class ExperimentTargets:
-    """An experiment's shared work, from which its systems are put under load."""
+    """An experiment's shared artifacts, from which its systems are opened for a load."""
 
     def __init__(
         self,
@@ -101,12 +101,12 @@ class ExperimentTargets:
 
     @property
     def count(self) -> int:
-        """How many queries there are to ask."""
+        """The number of queries."""
         return len(self._texts)
 
     @property
     def query_tokens(self) -> TokenUse:
-        """Tokens of a query on average, estimated."""
+        """The estimated mean number of tokens per query."""
         return TokenUse(sum(map(len, self._texts)) / max(self.count, 1) / CHARACTERS_A_TOKEN, estimated=True)
 
     def stored_row(self, label: str) -> dict[str, object] | None:
@@ -116,7 +116,7 @@ class ExperimentTargets:
         return next(row for row in self.result.systems.to_pylist() if row["system"] == label)
 
     def target(self, system: System, end_to_end: bool = False, pids: Pids = lambda *_: ()) -> LoadTarget:
-        """A system with its index, model and query vectors; end to end, a query is embedded when it is asked."""
+        """A system with its index, model and query vectors; with `end_to_end`, queries are embedded at search time."""
         begin = time.perf_counter()
         store, k = system.store or system.keyword, self._k or self.artifacts.ranking_depth(system)
         with Sampler(pids=pids(store.name, store.params) if store else ()) as sampler:
@@ -175,7 +175,7 @@ class ExperimentTargets:
     def _way(
         self, system: System, k: int, end_to_end: bool
     ) -> tuple[Search, Sequence[object], Sequence[object]]:
-        """How one query goes through a system, the queries in the shape that way takes, and others to warm up with."""
+        """A system's search function, its queries in the matching form, and warm-up queries."""
         texts, ids = self._texts, self.artifacts.ids[: self._limit]
         wheres = self.artifacts.chunk_filters(system)[: self._limit]
         own, none = self.artifacts.filters[: self._limit], [None] * len(texts)
@@ -206,17 +206,17 @@ class ExperimentTargets:
         )
 
     def _retriever_search(self, system: System, k: int) -> Search:
-        """A retriever's own search, which keeps its limit of requests; rankings from a file are not searched."""
+        """A retriever's own search with its request limit; rankings from a file cannot be searched."""
         reader = self.artifacts.answer_reader(system)
         if reader.untimed:
-            raise RetrieverError(f"it cannot be put under load: {reader.untimed}.")
+            raise RetrieverError(f"its load cannot be measured: {reader.untimed}.")
         answer, pause = self._answer(system, k), reader.pause
         if pause is None:
             return lambda asked, k, query: answer(asked)  # noqa: ARG005 - both are in the serving
         return lambda asked, k, query: (pause(), answer(asked))[1]  # noqa: ARG005
 
     def _answer(self, system: System, k: int) -> Callable[..., Hits]:
-        """All steps of a system as one call; what a retriever answers is not looked at here."""
+        """All steps of a system as one call; a retriever's answers are not inspected."""
         return cast("Callable[..., Hits]", QueryExecutor(self.artifacts).pipeline(system, k).answer)
 
     def _whole(self, system: System, k: int, end_to_end: bool) -> Search:
@@ -225,14 +225,14 @@ class ExperimentTargets:
         params = system.mode.params
         weight = (
             WEIGHT if isinstance(params, Hybrid) and params.tuned else None
-        )  # its value does not change the speed
+        )  # the weight does not affect speed
         if system.embedder is None or not end_to_end:
             return lambda asked, k, query: answer(asked, weight)  # noqa: ARG005 - both are in the serving
         embed = partial(self.artifacts.embed_request, system)
         return lambda asked, k, query: answer(embed(asked), weight)  # noqa: ARG005 - both are in the serving
 
     def _other_rows(self, system: System) -> np.ndarray:
-        """Chunks to warm up with: no query is among them."""
+        """Warm-up texts: chunks, none of which is a query."""
         count = self.artifacts.chunking(system.chunker).chunks.num_rows
         seeded = np.random.default_rng(self.plan.settings.seed)
         return seeded.choice(count, min(WARM_UP, count), replace=False)
@@ -247,7 +247,7 @@ class ExperimentTargets:
 
 
 def _bare(system: System) -> bool:
-    """Whether a system is its store's own search and nothing else, so that no call of ours is needed around it."""
+    """Whether a system is nothing but its store's search, so that it needs no wrapper."""
     return system.legs == ("dense",) and not system.rerank
 
 
@@ -261,7 +261,7 @@ INDEX = "index"
 
 
 class ReadOnlyCache(Cache):
-    """A cache whose indexes are somebody else's."""
+    """A cache whose indexes belong to the driver."""
 
     def __init__(self, folder: SharedFolder) -> None:
         super().__init__(folder.root)
@@ -272,7 +272,7 @@ class ReadOnlyCache(Cache):
             )
 
     def make(self, stage: str, key: str, write: Callable[[Path], None]) -> Path:
-        """As in any cache, but for an index: it is there, or the client has another experiment or corpus before it."""
+        """Like any cache, but a missing index is an error: the client sees another experiment or corpus."""
         if stage == INDEX and self.get(stage, key) is None:
             raise StoreError(
                 f"{socket.gethostname()} finds no index for this system: the experiment's file, queries and corpus "
@@ -281,7 +281,7 @@ class ReadOnlyCache(Cache):
         return super().make(stage, key, write)
 
     def drop(self, stage: str, key: str) -> None:
-        """As in any cache, but for an index: that it does not open here does not mean that it is broken."""
+        """Like any cache, but an index that does not open here is not treated as damaged."""
         if stage == INDEX:
             raise StoreError(
                 f"{socket.gethostname()} cannot open the index that the driver has open: an embedded engine admits one "

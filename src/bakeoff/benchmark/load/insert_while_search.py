@@ -1,4 +1,4 @@
-"""Insert while searching: latency without and with a writer at a stated rate, and which rows can be found then."""
+"""Search during inserts: latency without and with a writer at a given rate, and which rows are found."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class MixedResult:
 
 
 class Writer:
-    """Inserts rows at a rate on a thread of its own; it is never ahead of the schedule, and says how far it came."""
+    """Inserts rows at a rate on its own thread, never ahead of schedule, and reports its progress."""
 
     def __init__(self, store: CompleteStore, first: int, rows: np.ndarray, rate: float) -> None:
         self._store, self._first, self.rows, self.rate = store, first, rows, rate
@@ -59,7 +59,7 @@ class Writer:
         self.errors: list[str] = []
 
     def start(self) -> None:
-        """Begin writing."""
+        """Start writing."""
         self._thread.start()
 
     @property
@@ -68,7 +68,7 @@ class Writer:
         return self._thread.is_alive()
 
     def join(self, seconds: float) -> None:
-        """Wait for the last row, not longer than this."""
+        """Wait for the last row, up to a time limit."""
         self._thread.join(seconds)
 
     def _run(self) -> None:
@@ -101,7 +101,7 @@ def insert_while_search(
     timeout: float,
     search_rate: float | None = None,
 ) -> MixedResult:
-    """Build with most rows, search alone, then search while the rest is inserted at `rate` rows a second.
+    """Build with most rows, search alone, then search while the rest is inserted at `rate` rows per second.
 
     Searches go in a closed loop, or in an open one where `search_rate` a second is given.
     """
@@ -131,7 +131,7 @@ def _summarise(
     old: np.ndarray,
     first: int,
 ) -> MixedResult:
-    """Look for old and new rows, before and after the index is finished."""
+    """Search for old and new rows before and after the index is finished."""
     new = writer.rows[: writer.written]
     visible, kept = _share_found(store, new, first, query), _share_found(store, old, 0, query)
     refused = _finish_index(store)
@@ -197,7 +197,7 @@ class _Searches:
 
 
 def _share_found(store: CompleteStore, rows: np.ndarray, first: int, query: BaseModel) -> float | None:
-    """The share of some rows that are among the ten nearest of themselves."""
+    """The share of rows that are among their own ten nearest neighbours."""
     if not len(rows):
         return None
     chosen = np.unique(np.linspace(0, len(rows) - 1, min(LOOKED_FOR, len(rows))).astype(int))
@@ -206,7 +206,7 @@ def _share_found(store: CompleteStore, rows: np.ndarray, first: int, query: Base
 
 
 def _finish_index(store: CompleteStore) -> str:
-    """Finish the index; why the store would not, or nothing."""
+    """Finish the index; return why the store could not, or nothing."""
     try:
         store.ready()
     except SystemFailure as exc:

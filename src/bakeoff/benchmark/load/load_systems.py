@@ -1,4 +1,4 @@
-"""bakeoff load from its first word to its last file: what was named, opened, put under load, priced and stored."""
+"""bakeoff load from start to finish: opens systems, measures them under load, computes costs and stores results."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from bakeoff.storage.temp_dir import TempDir
 from bakeoff.types import Metric
 
 RUNS = Path("runs")
-EMBEDDED_BEFORE = "queries were embedded before; --end-to-end counts that too"
+EMBEDDED_BEFORE = "queries were embedded beforehand; --end-to-end includes that time"
 Opening = list[tuple[str, Callable[[], LoadTarget]]]
 
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """What the user asked for; `what` is a run's folder, an experiment or a vector dataset.
+    """The user's request; `what` is a run's folder, an experiment or a vector dataset.
 
     `executor` says where client processes run, if not on this machine; `keep` leaves collections on their server.
     """
@@ -72,7 +72,7 @@ class LoadOutcome:
 
 @dataclass(frozen=True, slots=True)
 class LoadDeps:
-    """The cache for shared work, the listener for progress, and the look-up of server processes."""
+    """The artifact cache, the progress listener and the look-up of server processes."""
 
     context: StageContext
     tell: Callable[[str], None]
@@ -81,7 +81,7 @@ class LoadDeps:
 
 
 def run_load(job: LoadRequest, tools: LoadDeps) -> LoadOutcome:
-    """Put what was named under load."""
+    """Measure the named systems under load."""
     if job.k is not None and job.k < 1:
         raise SettingError(f"--k is {job.k}; it must be at least 1.")
     with _launching(job) as launcher:
@@ -99,16 +99,16 @@ def _run(job: LoadRequest, tools: LoadDeps, launcher: Launcher) -> LoadOutcome:
         {"systems": job.systems, "experiment": job.experiment, "models": job.models},
     )
     if job.end_to_end:
-        raise SettingError("--end-to-end is for runs and experiments: vectors have nothing to embed.")
+        raise SettingError("--end-to-end applies only to runs and experiments: vectors need no embedding.")
     return _dataset(job, tools, launcher)
 
 
 @contextlib.contextmanager
 def _launching(job: LoadRequest) -> Iterator[Launcher]:
-    """Who starts the client processes, if there are any."""
+    """The launcher of client processes, if there are any."""
     clients = job.demand.most_processes
     if job.executor and not clients:
-        raise SettingError("--executor says where client processes run: say how many, as in --clients 2.")
+        raise SettingError("--executor needs a number of client processes: add --clients 2.")
     with choose_launcher(job.executor, clients) as launcher:
         yield launcher
 
@@ -196,7 +196,7 @@ def _dataset(job: LoadRequest, tools: LoadDeps, launcher: Launcher) -> LoadOutco
 
 
 def _close(found: LoadSession, warn: Callable[[str], None]) -> None:
-    """Close every store; what stays on a server is a warning."""
+    """Close every store; collections left on a server become a warning."""
     left: dict[str, str] = {}
     for target in found.targets:
         with record_failure(left, target.label):
@@ -212,7 +212,7 @@ def _costs(
     prices: Prices,
     end_to_end: bool,
 ) -> dict[str, Cost]:
-    """The cost of each system at the speed it showed; a run adds what a refresh took."""
+    """The cost of each system at its measured speed; a run adds the cost of a refresh."""
     made = {}
     for target in found.targets:
         system = systems[target.label.removesuffix(STAND_IN)]
@@ -236,7 +236,7 @@ def _usage(found: LoadSession, target: LoadTarget, system: System, opened: Exper
 
 
 def best_qps(found: LoadSession, system: str) -> float | None:
-    """The highest rate that kept the promise, the most a closed loop answered, or the highest rate that was held."""
+    """The highest rate that met the SLO, the best of a closed loop, or the highest rate that was reached."""
     if found.demand.slo is not None:
         kept = [one.rate for one in found.highest.get(system, []) if one.rate is not None]
         return summarise(kept).median if kept else None

@@ -1,4 +1,4 @@
-"""The record of a load: everything but the rows, as plain values under the names other tools expect."""
+"""The record of a load: everything but the rows, under the names other tools expect."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from bakeoff.types import JsonObject
 
 
 def save_load(folder: Path, found: LoadSession, prices: Prices | None = None) -> dict[str, object]:
-    """Write everything that is known, each file in one step, and return the record."""
+    """Write the results so far, each file atomically, and return the record."""
     record, passes = to_dict(found, prices), found.passes
     rows: dict[Schema, Iterable[tuple[Any, ...]]] = {
         LOAD_PASSES: map(pass_row, passes),
@@ -155,7 +155,7 @@ def _spread(summary: RunSummary) -> dict[str, object]:
 
 
 def _highest(rates: Sequence[float | None]) -> dict[str, object]:
-    """Queries a second that kept the promise; a run in which no rate did counts as none, not as zero."""
+    """Queries per second that met the SLO; a run in which no rate did counts as missing, not as zero."""
     kept = [rate for rate in rates if rate is not None]
     return {**_spread(summarise(kept)), "runs_without": len(rates) - len(kept)}
 
@@ -165,7 +165,7 @@ def _latency(row: LatencySummary) -> dict[str, object]:
 
 
 def _resources(used: Resources) -> dict[str, object]:
-    """The client's figures under S3-12's names, both sides apart, and energy."""
+    """Client and server figures separately, the client's under S3-12's names, and energy."""
     return {
         **{use: getattr(used.client, use) for use in USES},
         "client": asdict(used.client),

@@ -1,4 +1,4 @@
-"""What a load found, in sentences that its rows support; speeds of unequal quality are not ranked (F36, F57)."""
+"""The findings of a load in sentences that its rows support; speeds at unequal quality are not ranked (F36, F57)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _of_systems(found: LoadSession, rows: SpeedRows) -> Iterator[Sentence]:
 
 
 def _fastest(system: str, rows: list[SpeedRow]) -> Iterator[Sentence]:
-    """The most a closed loop answered in complete runs."""
+    """The highest speed of a closed loop in complete runs."""
     known = [row for row in rows if row.rate is not None]
     if known:
         best = max(known, key=lambda row: row.rate or 0.0)
@@ -67,7 +67,7 @@ def _fastest(system: str, rows: list[SpeedRow]) -> Iterator[Sentence]:
 
 
 def _rates(rows: list[SpeedRow]) -> Iterator[Sentence]:
-    """The first rate that was not held, else the highest that was."""
+    """The first rate that was not reached, else the highest that was."""
     missed = [row for row in rows if row.held is False and row.rate is not None]
     held = [row for row in rows if row.held]
     if missed:

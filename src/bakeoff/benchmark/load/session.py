@@ -1,4 +1,4 @@
-"""Systems under load, taking turns: the null store first, then every load in every run; a pass is kept when it ends."""
+"""Measures systems under load in turns: the null store first, then every load in every run; each pass is saved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bakeoff.runs.cost import Cost
 
 @dataclass(frozen=True, slots=True)
 class LoadOrigin:
-    """What was put under load: a `run`, an `experiment` or a `dataset`, by name and content."""
+    """What was measured: a `run`, an `experiment` or a `dataset`, by name and content."""
 
     kind: str
     name: str
@@ -31,7 +31,7 @@ class LoadOrigin:
 
 @dataclass(slots=True)
 class LoadSession(Session):
-    """What is known so far; `cold` is the warm-up before the first measured queries, by system."""
+    """Results so far; `cold` is the warm-up before the first measured queries, by system."""
 
     origin: LoadOrigin
     demand: LoadSpec
@@ -43,12 +43,12 @@ class LoadSession(Session):
     costs: dict[str, Cost] = field(default_factory=dict)
 
     def points(self) -> tuple[LoadPoint, ...]:
-        """One point a system and load."""
+        """One point per system and load."""
         return load_points(self.passes)
 
     @property
     def hung(self) -> bool:
-        """Whether a search was left behind, so that its store must not be closed."""
+        """Whether a search still hangs, so that its store must not be closed."""
         return any(HUNG in why for why in (self.stopped, *self.failed.values()))
 
 
@@ -64,7 +64,7 @@ def run_systems_under_load(
     pids: Pids,
     launcher: Launcher | None = None,
 ) -> None:
-    """Open every target, then measure; one that fails is recorded and the others go on; Ctrl-C keeps what is there."""
+    """Open every target, then measure; a failure is recorded and the others continue; Ctrl-C keeps finished passes."""
     ground = PassContext(found.demand, pids, launcher or Processes())
     keep = partial(save, found)
     with finish_session(found, keep):
@@ -79,15 +79,15 @@ def run_systems_under_load(
 
 
 def _null_store(found: LoadSession, tell: Tell) -> None:
-    """What the harness itself costs under each load, in seconds a query (F38); client processes do it before theirs."""
-    tell("null store: what the harness itself costs")
+    """The harness overhead under each load, in seconds per query (F38); client processes measure their own."""
+    tell("null store: overhead of the harness")
     for load in found.demand.loads:
         if not load.team:
             found.harness[load] = harness_overhead(found.targets[0], load, found.demand)
 
 
 def _jobs(found: LoadSession, ground: PassContext) -> Iterator[Job]:
-    """Every load in every run; within a load systems take turns, and each run begins with another (F35)."""
+    """Every load in every run; systems take turns within a load, and each run starts with another (F35)."""
     for run in range(found.demand.runs):
         for load in found.demand.loads or (None,):
             for target in _turn(found.targets, run):
@@ -104,7 +104,7 @@ def _turn(targets: Sequence[LoadTarget], run: int) -> list[LoadTarget]:
 def _one(
     found: LoadSession, target: LoadTarget, load: LoadStep | None, run: int, ground: PassContext
 ) -> None:
-    """Warm up with other queries, put one load on, keep what it gave, and say why it ended early if it did."""
+    """Warm up with other queries, run one load, keep its result, and return why it ended early, if it did."""
     warm = warm_up(target.search, target.others, target.k, target.query, timeout=found.demand.timeout)
     found.cold.setdefault(target.label, warm)
     if load is None:
@@ -114,7 +114,7 @@ def _one(
     found.passes.append(made)
     _judge_end(found, made)
     if GONE in made.stopped and target.label not in found.failed:
-        target.connect()  # an open loop that lost its engine: is it still gone?
+        target.connect()  # an open loop lost its engine: check whether it is still gone
 
 
 def _judge_end(found: LoadSession, made: Pass) -> None:
@@ -128,7 +128,7 @@ def _judge_end(found: LoadSession, made: Pass) -> None:
 
 
 def _highest(found: LoadSession, target: LoadTarget, run: int, ground: PassContext) -> None:
-    """The search for the highest rate; every loop it makes is a pass of its own."""
+    """The search for the highest rate; each of its loops is a pass."""
     demand = found.demand
     assert demand.slo is not None
     with open_loop_sender(ground, target, found.harness) as send:

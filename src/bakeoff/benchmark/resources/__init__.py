@@ -1,1 +1,1 @@
-"""Processor, memory and energy while a benchmark runs."""
+"""CPU, memory and energy while a benchmark runs."""

@@ -1,4 +1,4 @@
-"""What an index takes of memory: growth of the resident memory of the client and its child processes over a build."""
+"""The memory of an index: growth in resident memory of the client and its children during a build."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bakeoff.benchmark.resources.usage import check_memory, machine_limits, memo
 from bakeoff.storage.cache import folder_bytes
 
 ELSEWHERE = ("url", "uri", "host", "hosts", "dsn", "address")
-"""Parameters that say where a server is."""
-SHARED = "the index keeps the caller's own rows: their size"
-NONE = "the process did not grow: what was freed before served the index"
-SERVER = "growth of the server, as seen from outside"
-NO_FILES = "it keeps nothing on disk"
-UNSEEN = "the engine works in a server whose memory this process does not see"
+"""Parameters that hold a server's address."""
+SHARED = "the index keeps the caller's rows: their size"
+NONE = "the process did not grow: the index reused memory freed earlier"
+SERVER = "growth of the server's memory"
+NO_FILES = "it stores nothing on disk"
+UNSEEN = "the engine is a server whose memory cannot be measured from here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class IndexMemory:
 
 @dataclass(frozen=True, slots=True)
 class ServerUse:
-    """A server's resident bytes, its processor seconds, and the bytes of its data folder; null where unknown."""
+    """A server's resident bytes, CPU seconds and data folder bytes; null if unknown."""
 
     memory: int | None = None
     cpu_seconds: float | None = None
@@ -40,7 +40,7 @@ class ServerUse:
 
 
 def server_use(pids: Iterable[int], data: Path | None) -> ServerUse:
-    """What the processes of a server and their children take now; nothing is known of a server not started here."""
+    """The current use of a server's processes and children; unknown for a server not started here."""
     import psutil
 
     found = []
@@ -60,14 +60,14 @@ def server_use(pids: Iterable[int], data: Path | None) -> ServerUse:
 
 
 def server_growth(before: int | None, after: int | None) -> IndexMemory:
-    """Growth of a server's memory or disk in megabytes; one that did not grow had room from before."""
+    """Growth of a server's memory or disk in megabytes; no growth means that it had free space."""
     if before is None or after is None:
         return IndexMemory(None, UNSEEN)
     return IndexMemory((after - before) / 1e6, SERVER) if after > before else IndexMemory(None, NONE)
 
 
 def resident_bytes() -> int:
-    """Bytes of this process and its children that are in memory, mapped files among them."""
+    """Resident bytes of this process and its children, including mapped files."""
     import psutil
 
     gc.collect()
@@ -77,7 +77,7 @@ def resident_bytes() -> int:
 
 
 def measure_growth(before: int, params: BaseModel, least: int = 0, *, elsewhere: bool = False) -> IndexMemory:
-    """Growth since `before`; an engine elsewhere cannot be seen (F33).
+    """Growth since `before`; a remote engine cannot be measured (F33).
 
     `least` is what the index is known to hold: one that keeps the caller's own rows does not grow.
     """
@@ -95,14 +95,14 @@ def uses_server(params: BaseModel) -> bool:
 
 
 def available_bytes() -> int:
-    """What the machine can give without swapping."""
+    """The memory available without swapping."""
     import psutil
 
     return int(psutil.virtual_memory().available)
 
 
 def _give_back() -> None:
-    """Return freed memory to the system, where the C library can: it does not belong to the index."""
+    """Return freed memory to the system if the C library can, so that it does not count for the index."""
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except (AttributeError, OSError, TypeError):

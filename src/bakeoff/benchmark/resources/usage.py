@@ -1,6 +1,6 @@
-"""Processor, memory and energy of the client and of the servers it started or was given, separately (F33).
+"""CPU, memory and energy of the client and, separately, of its servers (F33).
 
-A figure that was not seen, or is beyond what the machine has, is null with the reason.
+A figure that was not observed, or exceeds what the machine has, is null with the reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ POWERCAP = Path("/sys/class/powercap")
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """Joules of all processor packages over a stretch of work, everything else on the machine included."""
+    """Joules of all CPU packages during some work, including everything else on the machine."""
 
     joules: float | None
     note: str = ""
@@ -32,7 +32,7 @@ UNMEASURED = Energy(None, "not measured")
 
 
 class Meter:
-    """Reads the counters when made and again when asked; a counter that ran over its end is put right."""
+    """Reads the counters at creation and on request; corrects a counter that wrapped around."""
 
     def __init__(self, root: Path = POWERCAP) -> None:
         self._packages = sorted(root.glob("*-rapl:[0-9]")) if root.is_dir() else []
@@ -53,7 +53,7 @@ class Meter:
 
 
 def _counters(packages: list[Path]) -> tuple[list[int] | None, str]:
-    """Microjoules of each package, or why they cannot be told."""
+    """Microjoules of each package, or why they are unknown."""
     if not packages:
         return None, "this machine does not offer its energy counters (RAPL)"
     try:
@@ -67,12 +67,12 @@ def _range(package: Path) -> int:
 
 
 LEAST_PERCENT = 1.0
-"""A share of a core that a figure of processor time must be able to show before a zero is believed."""
+"""A zero is trusted only if this share of a core would have been visible."""
 TICK_SECONDS = 0.01
-"""The step in which the system counts the processor time of a process."""
+"""The resolution of a process's CPU time."""
 ROUNDING = 1.02
 WATTS = 1000.0
-"""More than any processor package draws."""
+"""More than any CPU package draws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class MachineLimits:
 
 @functools.cache
 def machine_limits() -> MachineLimits:
-    """Those of this machine."""
+    """The limits of this machine."""
     import psutil
 
     return MachineLimits(os.cpu_count() or 1, int(psutil.virtual_memory().total))
@@ -104,7 +104,7 @@ def machine_limits() -> MachineLimits:
 def within_limits(
     use: ResourceUse, limits: MachineLimits, *, seconds: float = 0.0, processes: int = 1
 ) -> ResourceUse:
-    """The figures, without those that the machine cannot have shown.
+    """The figures, without impossible ones.
 
     Processor time is counted in ticks: a figure above all cores by less than a tick of each process over `seconds` is
     that of all cores, and a zero is not a figure where one tick would have been seen as LEAST_PERCENT or more.
@@ -126,14 +126,14 @@ def within_limits(
 
 
 def check_memory(megabytes: float | None, limits: MachineLimits) -> tuple[float | None, str]:
-    """A figure of memory, or null with the reason where the machine has less."""
+    """A memory figure, or null with the reason if the machine has less."""
     if megabytes is None or megabytes <= limits.memory_mb:
         return megabytes, ""
-    return None, f"{megabytes:,.0f} MB were counted; the machine has {limits.memory_mb:,.0f}"
+    return None, f"{megabytes:,.0f} MB were counted, but the machine has {limits.memory_mb:,.0f}"
 
 
 def check_energy(joules: float, seconds: float, packages: int) -> tuple[float | None, str]:
-    """A figure of energy, or null with the reason where no processor draws that much."""
+    """An energy figure, or null with the reason if no CPU draws that much."""
     if joules <= WATTS * max(seconds, 1e-3) * max(packages, 1):
         return joules, ""
     watts = joules / max(seconds, 1e-3)
@@ -144,7 +144,7 @@ def check_energy(joules: float, seconds: float, packages: int) -> tuple[float | 
 
 
 def memory_bytes(processes: list[Any]) -> int:
-    """Memory of processes together: what each has for itself, and the largest shared part of each program once.
+    """Memory of several processes: each one's private part, and once per program the largest shared part.
 
     The worker processes of one server share their buffers; the sum of their resident memory counts these once for each.
     """
@@ -155,7 +155,7 @@ def memory_bytes(processes: list[Any]) -> int:
         try:
             info, name = process.memory_info(), process.name()
         except psutil.Error:
-            continue  # it has ended, and holds nothing
+            continue  # it has ended
         common = min(int(getattr(info, "shared", 0)), int(info.rss))
         private += int(info.rss) - common
         shared[name] = max(shared.get(name, 0), common)
@@ -164,7 +164,7 @@ def memory_bytes(processes: list[Any]) -> int:
 
 def _cpu(percent: float | None, limits: MachineLimits, ticks: float) -> tuple[float | None, str]:
     if percent == 0 and ticks >= LEAST_PERCENT:
-        return None, f"too short to see processor time: one tick of it would be {ticks:.0f} % of a core"
+        return None, f"too short to measure CPU time: one tick would be {ticks:.0f} % of a core"
     if percent is None or percent <= limits.cpu_percent:
         return percent, ""
     if percent <= ROUNDING * limits.cpu_percent + ticks:
@@ -174,9 +174,7 @@ def _cpu(percent: float | None, limits: MachineLimits, ticks: float) -> tuple[fl
 
 INTERVAL = 0.1
 RESCAN = 1.0
-NO_SERVER = (
-    "no server process is known: an embedded engine works inside the client, a remote one cannot be seen"
-)
+NO_SERVER = "no server process is known: embedded engines run inside the client, and remote servers cannot be measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +194,7 @@ class ResourceUse:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Both sides over one stretch of work of `seconds`, and the whole machine's energy."""
+    """Client and server during `seconds` of work, and the whole machine's energy."""
 
     client: ResourceUse
     server: ResourceUse
@@ -248,7 +246,7 @@ class Sampler:
 
     @property
     def result(self) -> Resources:
-        """What was seen, after the block has ended."""
+        """The result, after the block has ended."""
         seconds = self._end - self._begin
         return Resources(self._client.use(""), self._others.use(NO_SERVER), seconds, self._energy)
 
@@ -291,7 +289,7 @@ class _Side:
             try:
                 times, key = process.cpu_times(), (process.pid, process.create_time())
             except psutil.Error:
-                continue  # it ended; its processor time so far stays counted
+                continue  # it ended; its CPU time so far still counts
             spent = times.user + times.system
             if key not in self._before:
                 self._before[key] = 0.0 if self._rows else spent
@@ -317,7 +315,7 @@ class _Side:
         return within_limits(found, machine_limits(), seconds=shortest, processes=len(self._spent))
 
     def _rates(self) -> list[float]:
-        """Per cent of a core between looks that are far enough apart."""
+        """Percent of a core between samples that are far enough apart."""
         looks = [row for row in self._rows if row[3]]
         return [100 * (b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(looks) if b[0] - a[0] >= RESCAN / 2]
 
@@ -332,13 +330,13 @@ def _server_trees(me: Any, given: Iterable[int], children: bool) -> list[Any]:
 
 
 def _python_tracker() -> int | None:
-    """The helper process that Python starts for spawned ones: it answers no queries."""
+    """Python's helper process for spawned children: it answers no queries."""
     module = sys.modules.get("multiprocessing.resource_tracker")
     return getattr(getattr(module, "_resource_tracker", None), "_pid", None)
 
 
 def _living_processes(pids: Iterable[int]) -> list[object]:
-    """The processes that are there; one that is gone, or not ours to see, is left out."""
+    """The accessible processes; those that ended or are not ours are left out."""
     import psutil
 
     found = []

@@ -1,1 +1,1 @@
-"""Results of benchmarks as they are stored; all that reports import from here."""
+"""Stored benchmark results; reports import nothing else from `benchmark`."""

@@ -1,4 +1,4 @@
-"""What `bakeoff ann` stored, as the page needs it; the page is made of these values and of nothing else."""
+"""The stored results of `bakeoff ann`, as its page shows them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StoredFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRow:
-    """One store: its place in the table, what building it took, and whether it reaches the target."""
+    """One store: its place in the table, its build costs, and whether it reaches the target."""
 
     place: int
     system: str
@@ -119,7 +119,7 @@ def _data(record: Mapping[str, Json]) -> AnnData:
 
 
 def _guarantees(record: Mapping[str, Json]) -> Iterator[str]:
-    """What each store's searches and writes wait for; records of version 0.1 do not have it."""
+    """Each store's consistency settings; missing in records of version 0.1."""
     for store in record["stores"]:
         found = [Guarantee(**one).text for one in store.get("guarantees", [])]
         if found:
@@ -136,7 +136,7 @@ def spread(stored: Mapping[str, Json] | None) -> StoredFigure:
 
 
 def _stores(record: Mapping[str, Json], threads: int) -> dict[str, StoreRow]:
-    """The stores by name, placed by their speed: at the target where there is one, else by the fastest setting."""
+    """The stores by name, ranked by speed: at the target if there is one, else by the fastest setting."""
     fastest: dict[str, float] = {}
     for point in record["points"]:
         system, qps = point["system"], spread(point["qps_measured"].get(str(threads))).value or 0.0

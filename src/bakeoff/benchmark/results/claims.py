@@ -1,4 +1,4 @@
-"""Closing sentences: each is made of claims, and is printed only where the measured rows support all of them (F57).
+"""Closing sentences made of claims; a sentence is printed only if the measured rows support all its claims (F57).
 
 A claim has a kind and figures. `KINDS` holds, for each kind, the words for the figures and their check against the
 rows of the table. Outside its claims a sentence has only connecting words.
@@ -19,7 +19,7 @@ NOT_TUNED = "tuning did not choose this setting"
 
 @dataclass(frozen=True, slots=True)
 class ClaimKind:
-    """What claims of one kind say and when they hold; both take the claim's figures by name.
+    """The words and the check of one kind of claim; both take the claim's figures by name.
 
     `holds` also takes the rows, and the row of the claim's system and setting where it has a setting.
     """
@@ -30,7 +30,7 @@ class ClaimKind:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Figures that the rows support or not."""
+    """A statement with figures that the rows support or not."""
 
     kind: str
     figures: Mapping[str, Json]
@@ -41,7 +41,7 @@ class Claim:
         return KINDS[self.kind].text(**self.figures)
 
     def holds(self, rows: SpeedRows) -> bool:
-        """Whether the rows support it; a claim about a row that is not there does not hold."""
+        """Whether the rows support it; a claim about a missing row does not hold."""
         holds = KINDS[self.kind].holds
         if "setting" not in self.figures:
             return holds(rows, **self.figures)
@@ -60,21 +60,21 @@ def reaches_claim(row: SpeedRow, target: float) -> Claim:
 
 
 def speed_claim(row: SpeedRow, with_clients: str) -> Claim:
-    """The median of a row's runs; `spread` is how far they differ where that is too much to believe one figure."""
+    """The median of a row's runs; `spread` is how far they differ if that is too much for one figure."""
     figures = {"rate": row.rate, "runs": len(row.values), "with_clients": with_clients}
     spread = unstable_share(row.values)
     return claim("Speed", system=row.system, setting=row.setting, **figures, spread=spread)
 
 
 def rate_claim(row: SpeedRow) -> Claim:
-    """An open loop's rate was held in every complete run, or not."""
+    """Whether an open loop's rate was reached in every complete run."""
     return claim(
         "HoldsRate", system=row.system, setting=row.setting, held=row.held, answered=row.rate, p99=row.p99
     )
 
 
 def slo_claim(system: str, promise: str, rates: Sequence[float | None]) -> Claim:
-    """The highest rate that met the SLO: the median of the runs in which there was one."""
+    """The highest rate that met the SLO: the median over the runs that found one."""
     known = [rate for rate in rates if rate is not None]
     found = summarise(known)
     quartiles = None if found.q1 is None or found.q3 is None else (found.q1, found.q3)
@@ -100,7 +100,7 @@ def _fastest_text(*, first: str, ratio: float, p: float | None, note: str, **_: 
 def _is_fastest(
     rows: SpeedRows, *, first: str, second: str, target: float, ratio: float, p: float | None, **_: object
 ) -> bool:
-    """The first is the fastest of the compared rows, the second the next, and the test separates them or not."""
+    """The fastest two of the compared rows, and whether the test separates them."""
     ranked, pair = rows.at_target(target), rows.pair(first, second, target)
     return (
         [one.system for one in ranked[:2]] == [first, second]
@@ -240,7 +240,7 @@ class Sentence:
 
 
 def supported_sentences(sentences: Sequence[Sentence], rows: SpeedRows) -> tuple[Sentence, ...]:
-    """The sentences that the rows support; one that they do not is replaced by a notice."""
+    """The sentences that the rows support; a notice replaces any other."""
     return tuple(one if one.all_supported(rows) else _withheld(one, rows) for one in sentences)
 
 

@@ -1,4 +1,4 @@
-"""Repeated configurations as they are stored: figures by system, repeat and depth."""
+"""Stored results of repeated configurations: figures by system, repeat and depth."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Configurations:
         return summarise(found)
 
     def note(self, system: str, figure: str, top_k: int | None = None) -> str:
-        """Why a figure is null, '' where some repeat has it."""
+        """Why a figure is null; '' if some repeat has it."""
         rows = self._of(system, figure, top_k)
         if any(row["value"] is not None for row in rows):
             return ""
@@ -57,7 +57,7 @@ class Configurations:
         return tuple(dict.fromkeys(row["system"] for row in self.rows if row["top_k"]))
 
     def failures(self) -> dict[str, str]:
-        """The systems that a repeat could not measure, with the reason."""
+        """The systems that could not be repeated, with the reason."""
         return {row["system"]: row["note"] for row in self.rows if row["figure"] == FAILED}
 
     def measured_between(self, system: str) -> tuple[str, str] | None:
@@ -76,7 +76,7 @@ class Configurations:
 
 
 def read_configurations(result: Result) -> Configurations | None:
-    """What was measured of a run's configurations; None where its experiment asks for no depths."""
+    """The repeated configurations of a run; None if its experiment has no depths."""
     if CONFIGURATIONS.name not in result.record.tables:
         return None
     require_unchanged(result.path, CONFIGURATIONS, result.record)

@@ -1,7 +1,7 @@
-"""Latencies as a whole: a log-linear histogram of nanoseconds with three significant digits, which can be merged.
+"""Latency histograms: log-linear buckets of nanoseconds with three significant digits, which can be merged.
 
 Buckets are one nanosecond wide up to 2,048 ns; above, every doubling is cut into 1,024 equal parts. A value is given
-by the middle of its bucket, at most 0.05 % off. What never came back is counted separately, as slower than all others.
+by the middle of its bucket, at most 0.05 % off. Unanswered queries are counted separately, as slower than all others.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 FINE = 11
-"""2**FINE values have a bucket of their own."""
+"""The first 2**FINE values have one bucket each."""
 HALF = 2 ** (FINE - 1)
 LAST = 65 * HALF
-"""No bucket has this number: it is beyond all 64 bits."""
+"""A number beyond all buckets of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Histogram:
 
     @classmethod
     def of(cls, nanoseconds: np.ndarray, missing: int = 0) -> Histogram:
-        """The histogram of samples, none left out."""
+        """The histogram of all samples."""
         buckets, counts = np.unique(_bucket(np.asarray(nanoseconds, np.int64)), return_counts=True)
         return cls(buckets, counts.astype(np.int64), missing)
 
@@ -43,7 +43,7 @@ class Histogram:
         return _edges(self.buckets)
 
     def percentile(self, percent: float) -> float | None:
-        """Nanoseconds, interpolated between the two nearest samples; null among what never came back."""
+        """Nanoseconds, interpolated between the two nearest samples; null among unanswered queries."""
         total = self.count + self.missing
         if not total:
             return None

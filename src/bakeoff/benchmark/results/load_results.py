@@ -59,7 +59,7 @@ LOAD_PASSES = Schema(
 were on duty, and the counts are of the whole pass.
 """
 ADDED = ("processes", "window_s", "window_answered")
-"""Columns that files of earlier versions do not have: null there."""
+"""Columns that files of earlier versions lack; read as null."""
 LOAD_HISTOGRAMS = Schema(
     "load_histograms",
     (
@@ -101,7 +101,7 @@ def histogram_of(rows: list[TableRow]) -> Histogram:
 
 
 def read_table(folder: Path, schema: Schema, *, optional: bool = False) -> pa.Table:
-    """A table of a load; an optional one is empty where its file is missing."""
+    """A table of a load; an optional table is empty if its file is missing."""
     import pyarrow as pa
 
     path = folder / f"{schema.name}.parquet"
@@ -116,7 +116,7 @@ def read_table(folder: Path, schema: Schema, *, optional: bool = False) -> pa.Ta
 
 
 def _whole(table: pa.Table, schema: Schema) -> pa.Table:
-    """The table with the columns that later versions added, null, in the order of the schema."""
+    """The table with missing newer columns added as null, in schema order."""
     import pyarrow as pa
 
     for name, kind in schema.columns:
@@ -140,29 +140,29 @@ LOADS = "load"
 
 @dataclass(frozen=True)
 class LoadResult:
-    """A load's folder, read when asked."""
+    """A load's folder, read lazily."""
 
     path: Path
     record: JsonObject
 
     @cached_property
     def passes(self) -> pa.Table:
-        """One row a system, load and run."""
+        """One row per system, load and run."""
         return read_table(self.path, LOAD_PASSES)
 
     @cached_property
     def histograms(self) -> pa.Table:
-        """One row a system, load, run and bucket."""
+        """One row per system, load, run and bucket."""
         return read_table(self.path, LOAD_HISTOGRAMS)
 
     @cached_property
     def clients(self) -> pa.Table:
-        """One row a system, load, run and client process; empty where there were none."""
+        """One row per system, load, run and client process; empty if there were none."""
         return read_table(self.path, LOAD_CLIENTS, optional=True)
 
     @cached_property
     def client_histograms(self) -> pa.Table:
-        """One row a system, load, run, client process and bucket; empty where there were none."""
+        """One row per system, load, run, client process and bucket; empty if there were none."""
         return read_table(self.path, LOAD_CLIENT_HISTOGRAMS, optional=True)
 
     def histogram(self, system: str, load: str, run: int | None = None, what: str = "latency") -> Histogram:
@@ -179,7 +179,7 @@ class LoadResult:
 
 
 def open_load(folder: str | Path) -> LoadResult:
-    """The load in a folder; of a run's folder, or of its load folder, the newest."""
+    """The load in a folder; for a run's folder, or its load folder, the newest one."""
     path = Path(folder)
     if not (path / RECORD).is_file():
         inside = sorted(all_loads(path))
@@ -196,5 +196,5 @@ def all_loads(folder: str | Path) -> tuple[Path, ...]:
 
 
 def load_weight(point: Mapping[str, Json]) -> float:
-    """How heavy a load is: queries per second asked for, or clients."""
+    """How heavy a load is: its rate or its number of clients."""
     return float(point["rate"] if point["rate"] is not None else point["concurrency"])

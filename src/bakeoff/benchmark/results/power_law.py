@@ -33,14 +33,14 @@ class PowerLaw:
     note: str = ""
 
     def at(self, size: float) -> float | None:
-        """What the fitted line says for a size."""
+        """The fitted value at a size."""
         if self.exponent is None or self.factor is None:
             return None
         return float(self.factor * size**self.exponent)
 
     @property
     def bends(self) -> bool:
-        """Whether the growth between the two largest sizes differs: outside of the interval, and not by a trifle."""
+        """Whether the growth between the two largest sizes clearly lies outside the interval."""
         if self.exponent is None or self.last is None or self.low is None or self.high is None:
             return False
         return not self.low <= self.last <= self.high and abs(self.last - self.exponent) > TRIFLE
@@ -51,7 +51,7 @@ def fit_power_law(points: Sequence[tuple[float, float | None]]) -> PowerLaw:
     known = [(size, value) for size, value in points if value is not None]
     sizes = len({size for size, _ in known})
     if any(value <= 0 or not math.isfinite(value) for _, value in known):
-        return _none(sizes, len(known), "a value is not above 0: it has no logarithm")
+        return _none(sizes, len(known), "a value is not positive, so it has no logarithm")
     if sizes < FEWEST_SIZES:
         return _none(
             sizes, len(known), f"{sizes} sizes were measured; {FEWEST_SIZES} are needed", _last(known)

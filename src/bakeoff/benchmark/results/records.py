@@ -1,4 +1,4 @@
-"""record.json and tables, which `ann`, `load` and `scale` write alike: how they are written and how they are read."""
+"""Reads and writes record.json and the tables of `ann`, `load` and `scale`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECORD = "record.json"
 
 
 def make_record(kind: str, status: Status, stopped: str, content: Mapping[str, object]) -> dict[str, object]:
-    """A record of a kind: what it is, how it ended, its content, and where it was measured."""
+    """A record: its kind, status, content and machine."""
     return {
         "format": FORMAT,
         "kind": kind,
@@ -33,7 +33,7 @@ def make_record(kind: str, status: Status, stopped: str, content: Mapping[str, o
 
 
 def write_record(folder: Path, record: Mapping[str, object]) -> None:
-    """Write record.json in one step."""
+    """Write record.json atomically."""
     write_file(folder / RECORD, json.dumps(record, indent=1, ensure_ascii=False).encode() + b"\n")
 
 
@@ -62,7 +62,7 @@ def _load(folder: Path, kind: str) -> object:
 
 @contextlib.contextmanager
 def reading(folder: Path) -> Iterator[None]:
-    """Errors while a stored record is interpreted mean that it was damaged or that another program wrote it."""
+    """Report an error while a stored record is interpreted as damage or as another version."""
     try:
         yield
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as exc:

@@ -15,7 +15,7 @@ from bakeoff.storage.parquet_io import read_parquet
 from bakeoff.storage.schemas import Schema
 
 SIZE, THREADS, FILTER, MIXED = "size", "threads", "filter", "mixed"
-"""Kinds of rows: what `at` means is nothing, client threads, the share of rows a filter lets through, rows a second."""
+"""Kinds of rows; `at` is unused, client threads, the share of rows a filter matches, or rows per second."""
 
 ROWS_OF_VECTORS, DOCUMENTS = "rows", "documents"
 """What sizes count: vectors, or documents of a corpus."""
@@ -31,7 +31,7 @@ FIGURES = {
     "memory_mb": "memory",
     "disk_mb": "disk",
 }
-"""What is fitted against size, where it was measured."""
+"""The figures fitted against size, if measured."""
 
 ROWS = Schema(
     "scale",
@@ -117,7 +117,7 @@ ABSENT = "–"
 
 @dataclass(frozen=True, slots=True)
 class ScaleTable:
-    """Headers, cells, which columns are numbers, and why cells are empty."""
+    """Headers, cells, number columns, and why cells are empty."""
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -129,7 +129,7 @@ Key = tuple[str, int, float | None]
 
 
 def medians(rows: Sequence[ScaleRow], kind: str) -> dict[Key, dict[str, float | None]]:
-    """By (store, size, what was varied): the median across runs of every figure, null where no run has it."""
+    """By (store, size, varied value): the median of every figure across runs, null if no run has it."""
     found: dict[Key, dict[str, list[float]]] = {}
     for row in rows:
         if row.kind == kind:
@@ -171,7 +171,7 @@ def size_rows(rows: Sequence[ScaleRow]) -> ScaleTable:
 
 
 def document_rows(rows: Sequence[ScaleRow]) -> ScaleTable:
-    """Every phase from reading to searching by the number of documents; systems by number, named in the notes."""
+    """Every phase from reading to searching by number of documents; the notes name the numbered systems."""
     shown = (
         ("chunks", 0), ("read_s", 2), ("chunk_s", 2), ("embed_s", 2), ("build_s", 2), ("total_s", 2), ("p50_ms", 3),
         ("qps", 0), ("knn", 3), ("memory_mb", 1), ("disk_mb", 1),
@@ -194,7 +194,7 @@ def document_rows(rows: Sequence[ScaleRow]) -> ScaleTable:
 
 
 def concurrency_rows(rows: Sequence[ScaleRow]) -> ScaleTable:
-    """Queries a second and latency by client threads."""
+    """Queries per second and latency by client threads."""
     return _table(
         rows,
         THREADS,
@@ -205,7 +205,7 @@ def concurrency_rows(rows: Sequence[ScaleRow]) -> ScaleTable:
 
 
 def filter_rows(rows: Sequence[ScaleRow]) -> ScaleTable:
-    """Recall and latency by the share of rows that satisfies the filter."""
+    """Recall and latency by the share of rows that match the filter."""
     shown = (("matching", 0), ("knn", 4), ("p50_ms", 3), ("p99_ms", 3), ("qps", 0), ("short", 0))
     heads = ("store", "rows", "share", "matching", "kNN", "p50 ms", "p99 ms", "QPS", "short")
     return _table(rows, FILTER, heads, shown, at="{:g}")

@@ -1,4 +1,4 @@
-"""Speeds over repeated runs: whether runs agree, how systems compare, and the rows that closing sentences summarise.
+"""Speeds over repeated runs: agreement of runs, comparison of systems, and the rows behind closing sentences.
 
 Speeds are compared as ratios, by Welch's test on logarithms, corrected for all pairs (Holm). The noise of a speed is a
 share of it: on the raw scale the variance of the faster store hides a sixfold difference.
@@ -17,7 +17,7 @@ import numpy as np
 from bakeoff.stats.repeat_summary import RunComparison, compare_runs, summarise
 
 SPREAD = 0.10
-"""A sample standard deviation above this share of the mean is noise worth a rerun."""
+"""A sample standard deviation above this share of the mean suggests a rerun."""
 WANTED = 0.05
 """A rerun should bring the mean's 95 % interval within this share."""
 DRIFT = 0.10
@@ -35,7 +35,7 @@ def runs_needed(values: Sequence[float]) -> int | None:
 
 
 def unstable_share(values: Sequence[float]) -> float | None:
-    """The sample standard deviation over the mean, where that is too much; null where runs agree, or there is one."""
+    """The sample standard deviation over the mean if it is too large; null if runs agree or there is only one."""
     if len(values) < 2:
         return None
     mean, sd = float(np.mean(values)), float(np.std(values, ddof=1))
@@ -43,7 +43,7 @@ def unstable_share(values: Sequence[float]) -> float | None:
 
 
 def instability_note(values: Sequence[float]) -> str:
-    """Why the runs disagree too much, and what to do; empty where they agree, or there is one."""
+    """How much the runs disagree and what to do; empty if they agree or there is only one."""
     share = unstable_share(values)
     if share is None:
         return ""
@@ -53,7 +53,7 @@ def instability_note(values: Sequence[float]) -> str:
 
 
 def drift_note(values: Sequence[float], within: Sequence[float]) -> str:
-    """Whether speed goes one way: from run to run, or latency from the first half of every run to the second."""
+    """Notes on a trend: of speed from run to run, or of latency from the first to the second half of every run."""
     if len(values) >= FEWEST and values[0] > 0:
         change = values[-1] / values[0] - 1
         steps = [after - before for before, after in pairwise(values)]
@@ -95,7 +95,7 @@ def compare_speeds(runs: Mapping[str, Sequence[float]], seed: int) -> tuple[Spee
 def _compare_speeds(
     runs: tuple[tuple[str, tuple[float, ...]], ...], seed: int
 ) -> tuple[SpeedComparison, ...]:
-    """Several sentences ask for the same comparison."""
+    """Cached, because several sentences use the same comparison."""
     logs = {name: [float(np.log(value)) for value in values if value > 0] for name, values in runs}
     return tuple(_ratio(pair) for pair in compare_runs(logs, seed)) if len(logs) > 1 else ()
 
@@ -171,7 +171,7 @@ class SpeedRows:
         return tuple(sorted(found, key=lambda one: -(one.rate or 0.0)))
 
     def front(self) -> set[tuple[str, str]]:
-        """The settings that no other one beats in both recall and speed."""
+        """The settings on the Pareto front of recall and speed."""
         known = [
             (one, one.recall, one.rate)
             for one in self.rows
@@ -196,12 +196,12 @@ class SpeedRows:
 
 
 def reaches_target(recall: float | None, target: float) -> bool:
-    """Whether a measured recall is at the target: the figure itself, as it is in the table."""
+    """Whether a measured recall reaches the target, by the figure in the table."""
     return recall is not None and recall >= target
 
 
 def recall_text(recall: float, target: float | None = None) -> str:
-    """A recall to four digits, or to as many as show on which side of the target it is."""
+    """A recall to four digits, or more if needed to show which side of the target it is on."""
     for digits in DIGITS:
         text = f"{recall:.{digits}f}"
         if target is None or (float(text) >= target) == (recall >= target):

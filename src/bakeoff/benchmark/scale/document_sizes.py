@@ -1,4 +1,4 @@
-"""The systems of an experiment over samples of growing size of its documents, each read, indexed and searched anew."""
+"""Measures an experiment's systems on growing samples of its documents, each ingested and searched from scratch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 NAMES = {"kNN": "knn", "memory_growth_mb": "memory_mb"}
-"""Figures of a configuration under the names that `bakeoff scale` has for them."""
+"""Figures of a configuration → their names in `bakeoff scale`."""
 INDEXING = ("insert_s", "index_s", "ready_s")
 KEPT = (
     "documents",
@@ -47,7 +47,7 @@ KEPT = (
 
 @dataclass(frozen=True, slots=True)
 class DocumentScaleOptions:
-    """Which sizes are measured how often; without sizes, powers of ten up to the corpus."""
+    """The sizes and number of runs; by default, powers of ten up to the corpus."""
 
     sizes: tuple[int, ...] = ()
     k: int = 10
@@ -65,7 +65,7 @@ class DocumentScaleOptions:
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """Who knows the processes and the data folder of a store's server."""
+    """Looks up the processes and the data folder of a store's server."""
 
     pids: Pids
     data_folder: Callable[[str, BaseModel | None], Path | None]
@@ -104,7 +104,7 @@ def measure_document_scale(
     folder: Path,
     tell: Tell,
 ) -> DocumentScaleOutcome:
-    """Every size in every run; a system that fails is not tried at larger ones, Ctrl-C keeps what is there."""
+    """Measure every size in every run; a failed system is not tried at larger sizes, Ctrl-C keeps finished results."""
     count = count_documents(registry.load("sources", plan.source.name)(plan.source.params))
     options = _check_sizes(options, count)
     plan = _with_depth(plan, options.k)
@@ -122,7 +122,7 @@ def measure_document_scale(
 
 
 def _check_sizes(options: DocumentScaleOptions, count: int) -> DocumentScaleOptions:
-    """The options with sizes that the corpus has."""
+    """The options with sizes checked against the corpus."""
     if options.sizes and options.sizes[-1] > count:
         raise SettingError(f"--sizes has {options.sizes[-1]:,}; the corpus has {count:,} documents.")
     return replace(options, sizes=options.sizes or default_sizes(count))
@@ -144,7 +144,7 @@ class _Sampled:
     made: dict[Path, TrialIngestion] = field(default_factory=dict)
 
     def measure(self, system: System, servers: Servers) -> list[TrialFigure]:
-        """Every figure of one system over this sample, measured in processes of its own."""
+        """Every figure of one system on this sample, measured in separate processes."""
         ingestion = self._ingestion(system)
         store = system.store or system.keyword
         assert store is not None
@@ -176,7 +176,7 @@ class _Sampled:
 def _jobs(
     outcome: DocumentScaleOutcome, systems: Sequence[System], sampled: _Sampled, servers: Servers
 ) -> Iterator[Job]:
-    """All systems over one sample; each run begins with another one."""
+    """All systems on one sample; each run starts with another."""
     turn, size, run = sampled.run % len(systems), sampled.sample.size, sampled.run
     for system in [*systems[turn:], *systems[:turn]]:
         title = f"run {run + 1} of {outcome.options.runs}: {system.label}, {size:,} documents"
@@ -190,7 +190,7 @@ def _measure(outcome: DocumentScaleOutcome, sampled: _Sampled, system: System, s
 
 
 def _rows(system: str, size: int, run: int, figures: Sequence[TrialFigure]) -> Iterator[ScaleRow]:
-    """The figures that `bakeoff scale` keeps, with the seconds of the index and of everything."""
+    """The figures that `bakeoff scale` keeps, with the index and total seconds."""
 
     def row(figure: str, value: float | None, note: str = "") -> ScaleRow:
         return ScaleRow(

@@ -1,4 +1,4 @@
-"""One store at one size, in one run: what `bakeoff scale` measures in a process of its own."""
+"""One store at one size in one run, measured by `bakeoff scale` in a separate process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from bakeoff.pipeline.loops.loop_times import statistics
 from bakeoff.storage.temp_dir import TempDir
 from bakeoff.types import Metric
 
-UNSEEN_TIME = "the engine works in a server whose processor time this process does not see"
+UNSEEN_TIME = "the engine is a server whose CPU time cannot be measured from here"
 NO_FILTER = "the store does not filter by payload"
 
 
@@ -73,13 +73,15 @@ class ScaleJob:
 def run_job(job: ScaleJob) -> list[ScaleRow]:
     """The rows of one job."""
     (candidate,) = parse_store_specs([job.spec])
-    with TempDir("index", job.folder) as home:  # below the driver's: gone with it if this process is killed
+    with TempDir(
+        "index", job.folder
+    ) as home:  # inside the driver's folder, so that it is removed even if this process is killed
         work = {SIZE: _size, FILTER: _filters, MIXED: _mixed_rows}[job.kind]
         return list(work(job, candidate, home / "index"))
 
 
 def truth_file(folder: Path, size: int) -> Path:
-    """Where the exact neighbours among the first `size` rows are."""
+    """The file of the exact neighbours among the first `size` rows."""
     return folder / f"truth-{size}.npz"
 
 
@@ -118,10 +120,10 @@ def _work(job: ScaleJob, dataset: VectorSet) -> SweepJob:
 
 
 def _size(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[ScaleRow]:
-    """Build, memory, disk, recall, latency, and queries a second with client threads."""
+    """Build, memory, disk, recall, latency, and queries per second by client threads."""
     work = _work(job, _dataset(job))
     with Sampler():
-        before = resident_bytes()  # what sampling itself takes is there already
+        before = resident_bytes()  # exclude the memory of the sampler itself
     server = server_use(job.pids, job.server_data)
     spent = time.process_time()
     with contextlib.closing(build_store(candidate, work.dataset, home)) as built:
@@ -191,7 +193,7 @@ def _build_figures(
     server: ServerUse,
     after: ServerUse,
 ) -> Iterator[ScaleRow]:
-    """Seconds and bytes of building: those of the store's server where it has one, else those of this process."""
+    """Build seconds and bytes: of the store's server if it has one, else of this process."""
     yield row("build_s", built.build_seconds)
     elsewhere = _is_elsewhere(built)
     if elsewhere and server.cpu_seconds is not None and after.cpu_seconds is not None:
@@ -210,12 +212,12 @@ def _build_figures(
 
 
 def _is_elsewhere(built: BuiltStore) -> bool:
-    """Whether the data is in another process than this one."""
+    """Whether the data is in another process."""
     return built.elsewhere or uses_server(built.candidate.params)
 
 
 def _setting(job: ScaleJob, built: BuiltStore, work: SweepJob) -> tuple[int | None, SweepJob, str]:
-    """The store's own default, or the smallest setting at the target recall, measured on other queries then.
+    """The store's default setting, or the smallest at the target recall, then measured on other queries.
 
     The last of the three is a note where no setting reached the target.
     """
@@ -228,7 +230,7 @@ def _setting(job: ScaleJob, built: BuiltStore, work: SweepJob) -> tuple[int | No
 
 
 def _shortfall(job: ScaleJob, found: AnswerQuality, short: str) -> str:
-    """Why the speed at this size is not one at the target recall, or nothing."""
+    """Why the speed at this size misses the target recall, or nothing."""
     if job.target is None or reaches_target(found.knn, job.target):
         return ""
     measured = (

@@ -1,4 +1,4 @@
-"""Stores over corpora of growing size: the jobs, in turns, each in a process of its own, and what is kept of them."""
+"""Measures stores on growing datasets: jobs in turns, each in a separate process."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from bakeoff.storage.temp_dir import TempDir
 
 BUDGET_SHARE = 0.8
 COPIES, ROW_BYTES, PROCESS_BYTES = 4, 500, 300 * 10**6
-"""What a build is expected to take: copies of the vectors, links and ids a row, and the process itself."""
+"""Expected memory of a build: copies of the vectors, links and ids per row, and the process itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleOptions:
-    """What is measured; an empty tuple or None leaves a part out, `budget` is in bytes (None: 80 % of what is free)."""
+    """What to measure; an empty tuple or None skips a part, `budget` is in bytes (None: 80 % of free memory)."""
 
     sizes: tuple[int, ...]
     k: int = 10
@@ -70,7 +70,7 @@ class ScaleOptions:
 
 @dataclass(slots=True, kw_only=True)
 class ScaleOutcome(ScaleSession):
-    """Stores over growing parts of a vector dataset."""
+    """Stores on growing parts of a vector dataset."""
 
     dataset: VectorSet
     options: ScaleOptions
@@ -95,12 +95,12 @@ Measure = Callable[[ScaleJob], list[ScaleRow]]
 
 
 def needed_bytes(size: int, dims: int) -> int:
-    """The peak memory that building an index of this size is expected to take."""
+    """The expected peak memory of building an index of this size."""
     return COPIES * size * dims * 4 + ROW_BYTES * size + PROCESS_BYTES
 
 
 def check_sizes(dataset: VectorSet, options: ScaleOptions) -> None:
-    """Refuse what the dataset does not have or the memory does not hold, before anything is built."""
+    """Refuse sizes beyond the dataset or the memory before anything is built."""
     largest = options.sizes[-1]
     if largest > len(dataset.base):
         raise SettingError(
@@ -129,7 +129,7 @@ def measure_scale(
     tell: Tell,
     workers: WorkerPool | None = None,
 ) -> ScaleOutcome:
-    """Every job in turn; a store that fails at a size is not tried at larger ones, Ctrl-C keeps what is there."""
+    """Run every job in turn; a failed store is not tried at larger sizes, Ctrl-C keeps finished results."""
     check_sizes(dataset, options)
     folder.mkdir(parents=True, exist_ok=True)
     outcome = ScaleOutcome(dataset=dataset, options=options)
@@ -142,7 +142,7 @@ def measure_scale(
 
 
 def _job(outcome: ScaleOutcome, work: ScaleJob, measure: Measure) -> Job:
-    """A job of the session; a store that fails at a size is not tried at larger ones."""
+    """A job of the session; a failed store is not tried at larger sizes."""
     system = f"{work.spec}{_what(work)}"
     title = f"run {work.run + 1} of {outcome.options.runs}: {system}, {work.size:,} rows"
     return Job(system, title, lambda: outcome.rows.extend(measure(work)), f"at {work.size:,} rows: ")
@@ -160,9 +160,9 @@ def _prepare(
     tell: Tell,
     workers: WorkerPool | None,
 ) -> None:
-    """Base and queries as files that every process reads, and the truth of each size."""
+    """Write base, queries and the truth of each size as files that every process reads."""
     order = np.random.default_rng(options.seed).permutation(len(dataset.base))[: options.sizes[-1]]
-    base = dataset.base[order]  # a file may be sorted: a prefix of it would be another distribution
+    base = dataset.base[order]  # a file may be sorted, so a prefix could have another distribution
     np.save(folder / "base.npy", base)
     np.save(folder / "queries.npy", dataset.queries)
     for size in options.sizes:
@@ -180,7 +180,7 @@ def _prepare(
 def _scale_jobs(
     stores: Sequence[StoreSpec], options: ScaleOptions, dataset: VectorSet, folder: Path
 ) -> Iterator[ScaleJob]:
-    """All sizes of a run with the stores taking turns; filters and inserts at the largest size."""
+    """All sizes of a run, stores taking turns; filters and inserts at the largest size."""
     for run in range(options.runs):
         turn = [*stores[run % len(stores) :], *stores[: run % len(stores)]]
         for size in options.sizes:

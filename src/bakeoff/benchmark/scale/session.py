@@ -1,4 +1,4 @@
-"""A measurement over growing sizes: its rows, its record and its files, of vectors and of documents alike."""
+"""A measurement over growing sizes, of vectors or documents: its rows, record and files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class ScaleSession(Session):
-    """The rows so far; `failed` has the reason why a system has no rows from a size on."""
+    """The rows so far; `failed` is why a system has no rows from some size on."""
 
     options: DataclassInstance
     rows: list[ScaleRow] = field(default_factory=list)
@@ -46,7 +46,7 @@ class ScaleSession(Session):
         return make_record("scale", self.status, self.stopped, content)
 
     def save(self, folder: Path) -> None:
-        """Write rows.parquet and record.json as they are now."""
+        """Write the current rows.parquet and record.json."""
         write_scale_rows(folder / "rows.parquet", self.rows)
         write_record(folder, self.record())
 

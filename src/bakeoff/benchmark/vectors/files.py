@@ -28,15 +28,15 @@ HDF5_METRICS = {
     "l2": "l2",
 }
 SMALL_FILE = 16 * 2**20
-"""Bytes that vectors in Parquet may always have: rows that repeat pack well there."""
+"""Parquet vectors may always have this many bytes: repeated rows compress well."""
 _NO_ARRAY = (ValueError, TypeError, EOFError, OSError, SyntaxError, TokenError, OverflowError)
-"""What NumPy raises on a file that holds no array of numbers."""
+"""What NumPy raises for a file without an array of numbers."""
 ATTRIBUTE_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class RawVectors:
-    """What a file or folder holds, unchecked; `metric` is '' where it does not say."""
+    """The raw content of a file or folder; `metric` is '' if not given."""
 
     base: np.ndarray
     queries: np.ndarray | None = None
@@ -50,7 +50,7 @@ def read_vector_file(path: Path) -> RawVectors:
         return _folder(path)
     if not path.is_file():
         raise DataError(
-            f"{path} is not there. Give a file of vectors (.npy, .npz, .fvecs, .bvecs, .hdf5, .parquet), a folder "
+            f"{path} does not exist. Give a file of vectors (.npy, .npz, .fvecs, .bvecs, .hdf5, .parquet), a folder "
             "with base and query files, or synthetic:20000x64."
         )
     if path.suffix == ".npz":
@@ -126,7 +126,7 @@ def _hdf5(path: Path) -> RawVectors:
 
 
 def _whole(path: Path, name: str, file: Any) -> np.ndarray:
-    """A dataset as an array; one that lies in another file is refused before that file is opened."""
+    """A dataset as an array; one stored in another file is refused before that file is opened."""
     import h5py
 
     if not isinstance(file.get(name, getlink=True), h5py.HardLink):
@@ -143,7 +143,7 @@ def _whole(path: Path, name: str, file: Any) -> np.ndarray:
 
 
 def _believe(path: Path, name: str, claimed: int) -> None:
-    """Refuse an array that claims far more bytes than its file can hold: it would fill the memory with nothing."""
+    """Refuse an array that claims far more bytes than its file can hold."""
     size = path.stat().st_size
     if claimed > most_bytes(path):
         raise DataError(
@@ -152,7 +152,7 @@ def _believe(path: Path, name: str, claimed: int) -> None:
 
 
 def _distance(path: Path, file: Any) -> Any:
-    """The attribute `distance` of a file, '' where it has none.
+    """The attribute `distance` of a file; '' if it has none.
 
     A text of any length is read in a process of its own: in a damaged file the library looks for its end forever.
     """
@@ -187,8 +187,8 @@ def _vecs(path: Path, kind: np.dtype) -> np.ndarray:
     width = 4 + dims * kind.itemsize
     if dims <= 0 or len(data) % width:
         raise DataError(
-            f"{path.name} begins with {dims} dimensions, but its {len(data):,} bytes are no whole number of such "
-            "rows. It is cut off, or another format."
+            f"{path.name} begins with {dims} dimensions, but its {len(data):,} bytes are not a whole number "
+            "of such rows. It is truncated, or in another format."
         )
     rows = data.reshape(-1, width)
     lengths = np.ascontiguousarray(rows[:, :4]).view("<i4").ravel()
@@ -254,7 +254,7 @@ def _truth(path: Path) -> np.ndarray:
 
 
 def _one(folder: Path, names: tuple[str, ...], suffixes: tuple[str, ...]) -> Path | None:
-    """The one file of a folder whose name ends so; two are an error."""
+    """The only file of a folder whose name ends like this; two are an error."""
     found = [p for p in sorted(folder.iterdir()) if p.suffix in suffixes and p.stem.lower().endswith(names)]
     if len(found) > 1:
         both = ", ".join(path.name for path in found)

@@ -28,7 +28,7 @@ BUCKETS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilteredQueries:
-    """Search under one filter: rows that satisfy it, recall among them, milliseconds, answers shorter than could be."""
+    """Search under one filter: matching rows, recall among them, milliseconds, answers that are too short."""
 
     share: float
     matching: int
@@ -40,31 +40,31 @@ class FilteredQueries:
 
 
 def supports(candidate: StoreSpec) -> bool:
-    """Whether the store filters by itself."""
+    """Whether the store can filter."""
     return issubclass(candidate.plugin, SupportsPayload)
 
 
 def check_shares(shares: tuple[float, ...]) -> None:
-    """Shares of rows must be ones that the buckets can make."""
+    """Check that the shares are possible with the buckets."""
     wrong = [share for share in shares if not 1 / BUCKETS <= share <= 1]
     if wrong:
         raise SettingError(f"--filters has {wrong[0]:g}; shares of rows are from {1 / BUCKETS:g} to 1.")
 
 
 def buckets(rows: int, seed: int) -> np.ndarray:
-    """The field of each row: whole numbers from 0, all alike frequent."""
+    """The field of each row: uniform whole numbers from 0."""
     return np.random.default_rng([seed, rows]).integers(0, BUCKETS, rows)
 
 
 def filter_of(share: float) -> Where:
-    """The filter that lets this share of the rows through."""
+    """The filter that matches this share of the rows."""
     return (Condition(FIELD.name, least=0, most=round(share * BUCKETS) - 1),)
 
 
 def fill_store(
     candidate: StoreSpec, dataset: VectorSet, field: np.ndarray, home: Path
 ) -> tuple[CompleteStore, Collection]:
-    """The store with every row and its payload, ready, and the collection it is in."""
+    """The store with every row and its payload, ready to search, and its collection."""
     with fill_batches(candidate, dataset, home, "filtered") as (store, collection):
         store.declare((FIELD,))
         store.create(collection.name, dataset.dims, dataset.metric)
@@ -97,7 +97,7 @@ def search_filtered(
     k: int,
     timeout: float,
 ) -> FilteredQueries:
-    """Every query once under the filter; a row that does not satisfy it is the store's failure."""
+    """Search every query once under the filter; a result that does not match is the store's failure."""
     condition, truth = filter_of(share), truth_where(dataset, field, share, k)
 
     def search(vector: np.ndarray, wanted: int, arguments: BaseModel) -> Hits:

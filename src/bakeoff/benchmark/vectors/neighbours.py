@@ -1,6 +1,6 @@
 """The exact nearest neighbours of every query: blocked, in bounded memory, ties in the order of row numbers.
 
-Candidates are found in single precision and settled in double. Where rounding could have left a neighbour out, the
+Candidates are found in single precision and ranked in double. If rounding could have excluded a neighbour, the
 query is searched again, so that the answer depends on the vectors alone: not on blocks, threads or workers. Workers
 search blocks of vectors, kept as rows of a cache: an interrupted search resumes, and a dataset that grew is searched
 in its new blocks only.
@@ -29,34 +29,34 @@ if TYPE_CHECKING:
 
 VERSION = "2"
 SPARE = 16
-"""Neighbours kept beyond the depth, so that single-precision rounding at the edge is settled in double precision."""
+"""Neighbours kept beyond the depth, so that double precision decides at the edge."""
 UNIT = 2.0**-24
 """The largest relative error of one rounding to single precision."""
 AGAIN = 16
-"""Queries searched again at a time: all rows may be candidates of each."""
+"""Queries to search again at a time: every row may be a candidate."""
 VERIFIED = 16
 """The truth in a file is recomputed for this many queries before it is trusted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExactNeighbours:
-    """Row numbers and distances (smaller is nearer), one row a query, nearest first."""
+    """Row numbers and distances (smaller is nearer), one row per query, nearest first."""
 
     ids: np.ndarray
     distances: np.ndarray
 
     @property
     def depth(self) -> int:
-        """Neighbours a query."""
+        """Neighbours per query."""
         return int(self.ids.shape[1])
 
 
 def truth_of(
     dataset: VectorSet, depth: int, cache: Cache, workers: WorkerPool | None = None
 ) -> ExactNeighbours:
-    """The dataset's own truth where it is deep enough and true, else exact search, kept in the cache.
+    """The dataset's own truth if it is deep enough and correct, else exact search, cached.
 
-    A large search is done by the workers, where there are some.
+    Workers do a large search, if there are any.
     """
     depth = min(depth, len(dataset.base))
     if dataset.neighbours is not None and dataset.neighbours.shape[1] >= depth:
@@ -93,7 +93,7 @@ def exact_neighbours(base: np.ndarray, queries: np.ndarray, metric: Metric, dept
 def settle_candidates(
     base: np.ndarray, queries: np.ndarray, metric: Metric, depth: int, found: Candidates
 ) -> ExactNeighbours:
-    """The nearest candidates by distances in double precision; a query whose edge is not sure is asked again."""
+    """The nearest candidates by distance in double precision; a query with an uncertain edge is searched again."""
     near = distances(base, queries, found.ids, metric)
     order = np.lexsort((found.ids, near), axis=1)[:, :depth]
     made = ExactNeighbours(np.take_along_axis(found.ids, order, 1), np.take_along_axis(near, order, 1))
@@ -116,7 +116,7 @@ def _scores_of(far: np.ndarray, queries: np.ndarray, metric: Metric) -> np.ndarr
 
 
 def _errors(base: np.ndarray, queries: np.ndarray, metric: Metric) -> np.ndarray:
-    """How far a product in single precision may be from the true one at most, for each query."""
+    """The largest error of a product in single precision, for each query."""
     if metric is Metric.COSINE:
         return np.full(len(queries), (base.shape[1] + 64) * UNIT)
     longest = max(
@@ -181,7 +181,7 @@ def _apart(rows: np.ndarray, one: np.ndarray, metric: Metric) -> np.ndarray:
 
 
 def _given(dataset: VectorSet, depth: int) -> ExactNeighbours:
-    """The given truth, after some of it was recomputed."""
+    """The given truth, after recomputing a sample of it."""
     assert dataset.neighbours is not None
     ids = dataset.neighbours[:, :depth]
     near = distances(dataset.base, dataset.queries, ids, dataset.metric)
@@ -193,7 +193,7 @@ def _given(dataset: VectorSet, depth: int) -> ExactNeighbours:
     if wrong.any():
         raise DataError(
             f"the given truth is not the exact {depth} nearest by {dataset.metric.value} for {int(wrong.sum())} of "
-            f"{len(wrong)} queries looked at: it is of other vectors or another metric. Remove it, or set --metric."
+            f"{len(wrong)} sampled queries: it belongs to other vectors or another metric. Remove it, or set --metric."
         )
     return ExactNeighbours(ids, near)
 
@@ -203,14 +203,14 @@ QUERY_BLOCK, BASE_BLOCK = 1024, 2048
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Scores (larger is nearer, float32) and row numbers, one row a query, in no order."""
+    """Scores (larger is nearer, float32) and row numbers, one row per query, unordered."""
 
     scores: np.ndarray
     ids: np.ndarray
 
 
 def knn_candidates(base: np.ndarray, queries: np.ndarray, metric: Metric, depth: int) -> Candidates:
-    """The `depth` rows of the highest scores: only what beats the present k-th best is looked at closer."""
+    """The `depth` rows with the highest scores; only rows above the current k-th best are examined."""
     asked = augment_rows(queries, metric, -1.0)
     parts = [
         _nearest(base, asked[begin : begin + QUERY_BLOCK], metric, depth)
@@ -269,7 +269,7 @@ def _add_block(
 
 
 def augment_rows(rows: np.ndarray, metric: Metric, last: float | None = None) -> np.ndarray:
-    """Rows whose product orders as the metric does; by L2 a last column turns x·y into x·y − y²/2."""
+    """Rows whose inner product orders like the metric; for L2 a last column turns x·y into x·y − y²/2."""
     rows = np.ascontiguousarray(rows, np.float32)
     if metric is Metric.COSINE:
         return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-30))
@@ -284,9 +284,9 @@ def augment_rows(rows: np.ndarray, metric: Metric, last: float | None = None) ->
 BLOCKS_VERSION = "1"
 STAGE = "neighbours-blocks"
 BLOCK_BYTES = 32 * 2**20
-"""Vectors of one block; where blocks begin depends on the vectors' length alone, not on who searches them."""
+"""Vectors per block; block boundaries depend only on the vectors' length."""
 WORTH = 2e11
-"""Products of two numbers, about ten seconds of one core; a smaller search does not wait for workers to start."""
+"""Multiplications that take about ten seconds of one core; a smaller search runs without workers."""
 
 
 def worth_parallel(base: np.ndarray, queries: np.ndarray) -> bool:
@@ -337,7 +337,7 @@ class _Blocks:
         ]
 
     def take(self, positions: list[int]) -> pa.Table:
-        """Some blocks, one row each."""
+        """A batch of blocks, one row each."""
         import pyarrow as pa
 
         blocks = [self._block(place * self.step).tobytes() for place in positions]

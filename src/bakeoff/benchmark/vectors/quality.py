@@ -1,4 +1,4 @@
-"""Answers of a store against the exact neighbours: kNN@k, R100@k, P@k and MRR, each by its own name (C-2, F12)."""
+"""Scores a store's answers against exact neighbours: kNN@k, R100@k, P@k and MRR, under these names (C-2, F12)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class AnswerQuality:
 def answer_quality(
     answers: Sequence[Hits | None], truth: ExactNeighbours, dataset: VectorSet, k: int
 ) -> AnswerQuality:
-    """The quality of one pass; queries without an answer do not enter and are counted by the loop."""
+    """The quality of one pass; the loop counts unanswered queries, which are left out here."""
     asked = np.array([i for i, answer in enumerate(answers) if answer is not None], np.int64)
     if not len(asked):
         return AnswerQuality(
@@ -72,11 +72,11 @@ def answer_quality(
 
 
 def quality_table(answers: Sequence[Hits], k: int, rows: int) -> np.ndarray:
-    """Ids as one row a query, −1 where an answer is short; an answer that cannot be is the store's failure."""
+    """Ids as one row per query, −1 where an answer is short; an impossible answer is the store's failure."""
     found = np.full((len(answers), k), NO_RESULT, np.int64)
     for i, hits in enumerate(answers):
         if len(hits.ids) > k:
-            raise StoreError(f"the store returned {len(hits.ids)} rows where {k} were asked for.")
+            raise StoreError(f"the store returned {len(hits.ids)} rows instead of {k}.")
         found[i, : len(hits.ids)] = hits.ids
     if found.max(initial=0) >= rows or found.min(initial=0) < NO_RESULT:
         raise StoreError(f"the store returned row {int(found.max())}; {rows} rows were inserted.")
