@@ -1,1 +1,1 @@
-"""People's judgments: the pool, the review files, the ledger, and the measures computed from them."""
+"""Human review: pool, review files, ledger, and the measures computed from judgments."""

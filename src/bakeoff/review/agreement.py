@@ -1,4 +1,4 @@
-"""How far reviewers agree: Cohen's kappa, plain and weighted, and Krippendorff's alpha, with bootstrap intervals.
+"""Agreement of reviewers: Cohen's kappa, plain and weighted, and Krippendorff's alpha, with bootstrap intervals.
 
 Pure functions over a table of ratings, reviewers × items, with NaN where a reviewer did not judge an item.
 """
@@ -22,7 +22,7 @@ RESAMPLES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """A coefficient of agreement with its interval; None where it is not defined, with the reason."""
+    """A coefficient of agreement with its interval; None with the reason if undefined."""
 
     value: float | None
     low: float | None
@@ -32,7 +32,7 @@ class Coefficient:
 
 
 def cohen_kappa(first: Sequence[float], second: Sequence[float], weights: Weights = "none") -> float:
-    """Agreement of two reviewers beyond chance on the items both judged; NaN where chance alone gives all of it."""
+    """Agreement of two reviewers beyond chance on the items both judged; NaN if chance explains all of it."""
     a, b = _both(np.asarray(first, float), np.asarray(second, float))
     values = np.unique(np.concatenate([a, b]))
     table = _table(np.searchsorted(values, a), np.searchsorted(values, b), len(values))
@@ -43,7 +43,7 @@ def cohen_kappa(first: Sequence[float], second: Sequence[float], weights: Weight
 
 
 def krippendorff_alpha(ratings: npt.ArrayLike, level: Level = "nominal") -> float:
-    """Agreement of any number of reviewers with gaps; NaN where all ratings are equal or none can be paired."""
+    """Agreement of any number of reviewers with gaps; NaN if all ratings are equal or none can be paired."""
     return _alpha(_coincidences(np.asarray(ratings, float)), level)
 
 
@@ -64,7 +64,7 @@ def alpha(ratings: npt.ArrayLike, level: Level = "nominal", seed: int = 7) -> Co
 
 
 def raw_agreement(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """The share of items both judged on which they say the same, or None where there are none."""
+    """The share of jointly judged items with the same judgment; None if there are none."""
     a, b = np.asarray(first, float), np.asarray(second, float)
     there = ~np.isnan(a) & ~np.isnan(b)
     return float((a[there] == b[there]).mean()) if there.any() else None
@@ -84,7 +84,7 @@ def _table(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64], size: int) -> Flo
 
 
 def _cost(size: int, weights: Weights) -> Floats:
-    """How much a disagreement counts, by the places of the two values."""
+    """The weight of a disagreement, by the positions of the two values."""
     distance = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(float)
     if weights == "none":
         return (distance > 0).astype(float)
@@ -146,7 +146,7 @@ def _with_interval(table: Floats, statistic: Callable[[Floats], float], seed: in
         )
     chance = np.random.default_rng(seed)
     drawn = np.array([statistic(table[:, chance.integers(0, items, items)]) for _ in range(RESAMPLES)])
-    # a resample in which everyone says the same agrees completely
+    # a resample with identical judgments agrees completely
     drawn = np.where(np.isnan(drawn), 1.0, drawn)
     low, high = np.quantile(drawn, [0.025, 0.975])
     return Coefficient(float(value), float(low), float(high), items)

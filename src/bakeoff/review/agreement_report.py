@@ -1,4 +1,4 @@
-"""Several reviewers of one pool: how far they agree, where rules were overruled, what needs a third opinion."""
+"""Reviewers of one pool: their agreement, overruled rules, and items that need a third opinion."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PairAgreement:
 
 @dataclass(frozen=True, slots=True)
 class RuleRecord:
-    """How often people looked at what a rule filled in, and called it something else; the interval is Wilson's."""
+    """How often people checked and overruled what a rule filled in; the interval is Wilson's."""
 
     rule: str
     filled: int
@@ -61,7 +61,7 @@ class RuleRecord:
 
 @dataclass(frozen=True, slots=True)
 class SelfAgreement:
-    """A reviewer against themselves on items that came twice without notice."""
+    """A reviewer's self-agreement on items shown twice without notice."""
 
     reviewer: str
     items: int
@@ -77,7 +77,7 @@ class SingleReviewerOutcome:
 
     @property
     def says(self) -> str:
-        """The better system, or nothing where the interval includes 0."""
+        """The better system; empty if the interval includes 0."""
         if not self.pair.interval.excludes(0.0) or self.pair.difference is None:
             return ""
         return self.pair.a if self.pair.difference > 0 else self.pair.b
@@ -176,7 +176,7 @@ def _rules(pool: ReviewPool, people: Sequence[Vote]) -> tuple[RuleRecord, ...]:
 
 
 def wilson(count: int, of: int, z: float = 1.959964) -> tuple[float | None, float | None]:
-    """Wilson's 95 % interval of a share; nothing of nothing has none."""
+    """Wilson's 95 % interval of a share; None without items."""
     if not of:
         return None, None
     share, scale = count / of, 1 + z * z / of
@@ -202,7 +202,7 @@ def _single_reviewer_outcomes(
     settled: Mapping[str, ItemOutcome],
     seed: int,
 ) -> tuple[SingleReviewerOutcome, ...]:
-    """The two systems that lead by all judgments, by each reviewer alone."""
+    """The two leading systems, as judged by each reviewer alone."""
     rankings = pool_rankings(pool)
     figures = review_figures(rankings, labels_of(settled), pool.k, seed)
     leaders = sorted(figures.systems, key=lambda one: -one.values["SemPrec"].value)[:2]

@@ -14,14 +14,14 @@ from bakeoff.review.sheet_reader import Sheet
 from bakeoff.runs.analysis import Result
 
 Values = Mapping[tuple[str, str], float | None]
-"""(system, query) → value; None where it cannot be computed."""
+"""(system, query) → value; None if it cannot be computed."""
 FOREIGN = {"mrr": "RR@10", "precision_at_10": "P@10", "hit_at_10": "Hit@10"}
-"""Figures other tools leave in review files, and our measures of the same meaning."""
+"""Figures of other tools in review files → our measures with the same meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class SideMean:
-    """A mean and the number of queries it is over."""
+    """A mean and its number of queries."""
 
     value: float | None
     n: int
@@ -38,7 +38,7 @@ class AutoVsHuman:
     human: SideMean
     combined: SideMean
     automated_same: SideMean
-    """By rules, on the queries people judged: what the human figure may be held against."""
+    """By rules, on the queries people judged: comparable with the human figure."""
 
 
 def compare_auto_human(
@@ -78,14 +78,14 @@ def human_values(
     conventions: Conventions = DEFAULT,
     documents: Mapping[str, str] | None = None,
 ) -> dict[tuple[str, str], float | None]:
-    """The measure of every completely judged query by the run's conventions; None where they exclude the query."""
+    """The measure of every completely judged query by the run's conventions; None if they exclude the query."""
     parsed = parse(measure)
     found = human_scores(rankings, settled, [parsed], conventions, documents)
     return {place: values[parsed] for place, values in found.items() if parsed in values}
 
 
 def run_values(result: Result, measure: str) -> dict[tuple[str, str], float | None]:
-    """What the rules of a run say."""
+    """The scores by a run's rules."""
     matrix = result.matrix(measure)
     return {
         (system, query): None if value != value else float(value)  # noqa: PLR0124 - NaN is not computed
@@ -95,19 +95,17 @@ def run_values(result: Result, measure: str) -> dict[tuple[str, str], float | No
 
 
 def sheet_values(sheets: Iterable[Sheet], name: str) -> dict[tuple[str, str], float | None]:
-    """What another tool's rules said, as it left it in its files."""
+    """The scores by another tool's rules, from its files."""
     return {
         (sheet.system, sheet.query_id): sheet.automated[name] for sheet in sheets if name in sheet.automated
     }
 
 
 def matching_measure(measure: str) -> Measure:
-    """The measure, refused where people's labels cannot give it."""
+    """The measure; SettingError if human labels do not determine it."""
     parsed = parse(measure)
     if parsed.definition.needs.value != "judgments":
-        raise ComparisonError(
-            f"{measure} is not scored against judgments, so a review says nothing about it."
-        )
+        raise ComparisonError(f"{measure} does not use judgments, so a review does not affect it.")
     return parsed
 
 

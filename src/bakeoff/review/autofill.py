@@ -1,4 +1,4 @@
-"""What rules say of a passage: KEYWORD_MATCH only where a rule about its words holds in that very passage.
+"""Fills in judgments by rules: KEYWORD_MATCH only if a keyword rule holds in the passage itself.
 
 A rule that names documents says nothing about the passage, so it fills nothing in by itself. Inside `all` it is a
 further condition. Rules that need the whole corpus (lines, quoted passages, symbols) never fill anything in.
@@ -32,14 +32,14 @@ TextRule = Sql | WordsRule
 
 @dataclass(frozen=True, slots=True)
 class RuleOutcome:
-    """Whether a rule holds in a passage, and the names of the rules about words that made it so."""
+    """Whether a rule holds in a passage, and the names of the keyword rules that made it hold."""
 
     true: bool
     names: tuple[str, ...] = ()
 
 
 class AutoFill:
-    """The rules of all queries, asked of all passages of a pool at once."""
+    """The rules of all queries, evaluated on all passages of a pool at once."""
 
     def __init__(self, rules: Mapping[str, Rule], passages: Sequence[PooledPassage]) -> None:
         self._rules = rules
@@ -48,7 +48,7 @@ class AutoFill:
         self._found = self._ask(passages)
 
     def names(self, query: str, passage: PooledPassage) -> tuple[str, ...]:
-        """The rules of a query that make a passage a KEYWORD_MATCH; none: it is open."""
+        """The rules that make a passage a KEYWORD_MATCH for a query; empty if it stays open."""
         rule = self._rules.get(query)
         return self._holds(rule, passage).names if rule is not None else ()
 
@@ -75,7 +75,9 @@ class AutoFill:
         given = answer(wanted, TruthCorpus(_documents(ids)), {"pool": _chunks(ids, passages)})
         for rule, said in zip(wanted, given, strict=True):
             if isinstance(said, TruthError):
-                self.notes.append(f"{rule.source} cannot be asked of a passage and fills nothing in: {said}")
+                self.notes.append(
+                    f"{rule.source} cannot be evaluated on a passage and fills nothing in: {said}"
+                )
                 found.append(frozenset[Place]())
                 continue
             at = [part.at for part in said]
@@ -133,13 +135,13 @@ def tag_rules(tags: Mapping[str, str]) -> tuple[Rule, ...]:
 
 
 def with_tags(rule: Rule | None, tags: Mapping[str, str]) -> Rule | None:
-    """A query's rule, or what its tags say, or either."""
+    """A query's rule, the rules in its tags, or either of them."""
     parts = [*([rule] if rule is not None else []), *tag_rules(tags)]
     return parts[0] if len(parts) == 1 else AnyOf(rules=tuple(parts)) if parts else None
 
 
 def parsed_tags(text: str | None) -> dict[str, str]:
-    """The tags of a query as a run keeps them."""
+    """The tags of a query, as stored in a run."""
     return {key: str(value) for key, value in read_tags(text).items()}
 
 
@@ -167,7 +169,7 @@ def _words(leaf: Rule) -> Sequence[str]:
 
 
 def _documents(ids: list[str]) -> pa.Table:
-    """Documents by id alone: a condition on a title that is not at hand is never true."""
+    """Documents by id only; conditions on unavailable titles never hold."""
     from bakeoff.storage.schemas import DOCUMENTS
 
     nothing = [None] * len(ids)

@@ -1,4 +1,4 @@
-"""What a reviewer can choose: grades of relevance, or the labels that measures such as SemLift@10 need."""
+"""The choices of a reviewer: grades of relevance, or the labels that measures such as SemLift@10 need."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LabelScheme(StrEnum):
 
     @classmethod
     def of_preset(cls, name: str | None) -> LabelScheme:
-        """Labels where the preset of a run has measures of them, else grades."""
+        """Labels if the run's preset has measures that need them, else grades."""
         measures = preset(name).measures if name else ()
         needed = any(measure.needs is RequiredInput.LABELS for measure in measures)
         return cls.MATCHES if needed else cls.GRADES
@@ -28,7 +28,7 @@ class LabelScheme(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One answer: the word of review files, the name on the page, what it means, and what the ledger gets.
+    """One choice: its word in review files, its name on the page, its meaning, and its value in the ledger.
 
     A choice without a `label` is a match: by keyword where a rule about words holds in the passage, else by meaning.
     """
@@ -49,11 +49,11 @@ class Choice:
 CHOICES = {
     LabelScheme.GRADES: (
         Choice("RELEVANT", "Relevant", "It answers the question.", grade=2),
-        Choice("PARTLY", "Partly", "It helps, but does not answer the question by itself.", grade=1),
+        Choice("PARTLY", "Partly", "It helps, but does not fully answer the question.", grade=1),
         Choice(
             "NOT_RELEVANT",
             "Not relevant",
-            "It does not help, even if it has the words of the question.",
+            "It does not help, even if it contains the question's words.",
             grade=0,
             label=Label.FALSE_POSITIVE,
         ),
@@ -74,7 +74,7 @@ CHOICES = {
         Choice(
             Label.FALSE_POSITIVE.value,
             "False positive",
-            "Not relevant to the question, even if it has its words.",
+            "Not relevant to the question, even if it contains its words.",
             label=Label.FALSE_POSITIVE,
         ),
     ),
@@ -83,7 +83,7 @@ BY_WORD = {choice.word: choice for choices in CHOICES.values() for choice in cho
 
 
 def describe_vote(scheme: LabelScheme, label: Label, grade: int | None) -> str:
-    """A vote in the words of the page; nothing for a vote that judges nothing."""
+    """A vote in the words of the page; empty for a vote without a judgment."""
     if label is Label.UNJUDGED:
         return ""
     if scheme is LabelScheme.GRADES and grade is not None and grade <= 2:

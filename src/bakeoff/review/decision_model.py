@@ -1,4 +1,4 @@
-"""What is at stake in a review: the systems' SemPrec@k as sums over items, some judged and some open.
+"""The decision behind a review: the systems' SemPrec@k as sums over judged and open items.
 
 The decision of full judging is the system whose paired difference to every other excludes 0 (Student's t over queries,
 95 %), or that nobody wins. The verdict of a run uses a bootstrap and a correction; this quick rule approximates
@@ -51,12 +51,12 @@ class DecisionModel:
 
     @property
     def open(self) -> npt.NDArray[np.bool_]:
-        """Which items nobody decided."""
+        """Which items are open."""
         return np.isnan(self.known)
 
     @property
     def judged(self) -> npt.NDArray[np.bool_]:
-        """Which items people decided."""
+        """Which items people judged."""
         return ~self.open & ~self.ruled
 
     def scores(self, relevance: Floats) -> Floats:
@@ -64,7 +64,7 @@ class DecisionModel:
         return group_sums(relevance[..., None, :] * self.gain, self.query, len(self.queries))
 
     def ends(self, a: int, b: int) -> tuple[Floats, Floats]:
-        """Lowest and highest difference a − b of each query over what is open."""
+        """Lowest and highest difference a − b of each query, over the open items."""
         weight = self.gain[a] - self.gain[b]
         sure = np.where(self.open, 0.0, np.nan_to_num(self.known)) * weight
         low = sure + np.where(self.open, np.minimum(weight, 0.0), 0.0)
@@ -76,7 +76,7 @@ class DecisionModel:
 
 
 def group_sums(values: Floats, groups: npt.NDArray[np.int64], size: int) -> Floats:
-    """The sums of the last axis by group; a group without members is 0."""
+    """Sums over the last axis by group; an empty group is 0."""
     order = np.argsort(groups, kind="stable")
     there, starts = np.unique(groups[order], return_index=True)
     sums = np.zeros((*values.shape[:-1], size))
@@ -123,7 +123,7 @@ def stakes_of(
 
 
 def decide_pairs(scores: Floats) -> npt.NDArray[np.int64]:
-    """The winner's row for scores of shape (…, systems, queries), or −1 where none is separated from all others."""
+    """The winner's row for scores of shape (…, systems, queries), or −1 if no system beats all others."""
     mean = scores.mean(axis=-1)
     best = mean.argmax(axis=-1)
     lead = np.take_along_axis(scores, best[..., None, None], axis=-2)
@@ -138,7 +138,7 @@ def decide_pairs(scores: Floats) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairBounds:
-    """The mean difference a − b over all ways the open items could be judged, and which outcomes are still possible."""
+    """The range of the mean difference a − b over all judgments of the open items, and the possible outcomes."""
 
     a: str
     b: str
@@ -155,12 +155,12 @@ class PairBounds:
 
     @property
     def settled(self) -> bool:
-        """Whether one outcome only is possible, whatever people say."""
+        """Whether only one outcome is possible."""
         return sum((self.can_a, self.can_b, self.can_neither)) == 1
 
 
 def pair_bounds(stakes: DecisionModel, a: int, b: int) -> PairBounds:
-    """What could still come out of a pair."""
+    """The outcomes still possible for a pair."""
     low, high = stakes.ends(a, b)
     return PairBounds(
         a=stakes.systems[a],
@@ -174,7 +174,7 @@ def pair_bounds(stakes: DecisionModel, a: int, b: int) -> PairBounds:
 
 
 def best_end(low: Floats, high: Floats) -> float:
-    """The highest the lower end of the interval can become: the end is concave, so this climbs to its top."""
+    """The highest possible lower end of the interval: it is concave, so hill climbing finds the maximum."""
     n = len(low)
     factor = t_quantile(n) / np.sqrt(n)
     chosen, best = high.copy(), -np.inf

@@ -1,4 +1,4 @@
-"""How long judging takes (S4-46): by the reviewers' own pace where known, else by a first guess, marked as such."""
+"""How long judging takes (S4-46): by the reviewers' pace if known, else by a first guess, marked as such."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from itertools import pairwise
 from bakeoff.review.ledger import LedgerEntry
 
 PAUSE_S = 300.0
-"""A longer gap between two entries is a pause and says nothing about the pace."""
+"""A longer gap between two entries is a pause and does not count for the pace."""
 BURST_S = 0.2
 """A shorter gap is not a person: judgments imported from files arrive at once."""
 RECENT = 50
 LEAST_GAPS = 5
 GUESS_S = (18.0, 36.0)
-"""Seconds a judgment before anyone has judged: 400 in two to three hours, 200 in one to two (S4-46)."""
+"""Assumed seconds per judgment: 400 in two to three hours, 200 in one to two (S4-46)."""
 SPREAD = 1.5
 """A measured pace may be off by this factor either way: passages differ in length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Seconds that one person needs for `passages` open passages, lowest and highest, and whence it is known."""
+    """Lowest and highest seconds that one person needs for `passages` open passages, and the basis of the estimate."""
 
     passages: int
     low_s: float
@@ -33,7 +33,7 @@ class Effort:
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """The estimate in words."""
         if not self.passages:
             return "Nothing is left to judge."
         spans = [_span(seconds) for seconds in (self.low_s, self.high_s)]
@@ -41,7 +41,7 @@ class Effort:
 
 
 def estimate(passages: int, entries: Iterable[LedgerEntry] = ()) -> Effort:
-    """The time that this many open passages take one person; `entries` are what was judged so far."""
+    """The time that one person needs for the open passages; `entries` are the judgments so far."""
     by: dict[str, list[str]] = {}
     for entry in entries:
         by.setdefault(entry.reviewer, []).append(entry.time)
@@ -49,21 +49,21 @@ def estimate(passages: int, entries: Iterable[LedgerEntry] = ()) -> Effort:
     if not paces:
         low, high = GUESS_S
         return Effort(
-            passages, passages * low, passages * high, f"a first guess at {low:g} to {high:g} s a passage"
+            passages, passages * low, passages * high, f"a first guess at {low:g} to {high:g} s per passage"
         )
     each = sum(paces) / len(paces)
-    basis = f"at {each:.0f} s a passage, the pace so far, give or take half"
+    basis = f"at {each:.0f} s per passage, the pace so far, give or take half"
     return Effort(passages, passages * each / SPREAD, passages * each * SPREAD, basis)
 
 
 def pace(times: Sequence[str]) -> float | None:
-    """The mean seconds between two of the latest moments, without pauses; None where there are too few."""
+    """The mean seconds between recent moments, without pauses; None if there are too few."""
     kept = _gaps(times[-RECENT - 1 :])
     return sum(kept) / len(kept) if len(kept) >= LEAST_GAPS else None
 
 
 def median_pace(times: Sequence[str]) -> float | None:
-    """The median seconds between two moments, without pauses; None where there are too few."""
+    """The median seconds between moments, without pauses; None if there are too few."""
     kept = _gaps(times)
     return statistics.median(kept) if len(kept) >= LEAST_GAPS else None
 

@@ -1,4 +1,4 @@
-"""Measures of judged results, computed by the conventions of the run they come from."""
+"""Measures of judged results, by the conventions of their run."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class JudgedResult:
 
 
 JudgedRankings = Mapping[str, Mapping[str, Sequence[JudgedResult]]]
-"""System → query → results in the order of ranks; a passage returned twice is there twice."""
+"""System → query → results by rank; a passage returned twice occurs twice."""
 Scores = dict[tuple[str, str], dict[Measure, float | None]]
-"""(system, completely judged query) → values; None where the conventions exclude the query."""
+"""(system, completely judged query) → values; None if the conventions exclude the query."""
 
 
 def judged_rankings(pool: ReviewPool) -> JudgedRankings:
@@ -91,7 +91,7 @@ def _query_scores(
     conventions: Conventions,
     documents: Mapping[str, str],
 ) -> dict[Measure, float | None]:
-    """All measures of one query, those that count alike in one pass."""
+    """All measures of one query; measures of the same unit share a pass."""
     values: dict[Measure, float | None] = {}
     groups: dict[tuple[Unit | None, bool], list[Measure]] = {}
     for measure in measures:
@@ -169,7 +169,7 @@ def _evaluate(
     items = np.array([number[name] for name in judged], np.int64)
     grades = np.array(list(judged.values()), np.int8)
     truth = JudgmentArrays.from_columns(np.zeros(len(items), np.int32), items, grades)
-    # the rows are in the order of the conventions already
+    # the rows already follow the conventions
     rules = replace(conventions, order="served", score_precision="double")
     row = evaluate(rankings, truth, list(measures), conventions=rules, queries=np.zeros(1, np.int32)).values[
         0

@@ -1,4 +1,4 @@
-"""Review files → opinions: complete files and those filled by rules count; conflicts are reported."""
+"""Review files → votes: complete files and those filled in by rules count; conflicts are reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNNAMED = "reviewer not named"
 
 @dataclass(frozen=True, slots=True)
 class RefusedSheet:
-    """A file of which nothing was taken, and why."""
+    """A rejected file, and why."""
 
     path: Path
     reason: str
@@ -28,7 +28,7 @@ class RefusedSheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedReview:
-    """What a folder of review files says; `items` maps (query, chunk) to the item that was judged."""
+    """The content of a folder of review files; `items` maps (query, chunk) to the judged item."""
 
     taken: tuple[Sheet, ...]
     incomplete: tuple[Sheet, ...]
@@ -41,22 +41,22 @@ class ImportedReview:
 
     @property
     def by_rule(self) -> tuple[Sheet, ...]:
-        """Files taken without a mark, because a program filled in every result (C-22)."""
+        """Files imported without a mark, because a program filled in every result (C-22)."""
         return tuple(sheet for sheet in self.taken if not sheet.complete and sheet.filled_by_rule)
 
     @property
     def unmarked(self) -> tuple[Sheet, ...]:
-        """Files that were skipped although nothing in them is open: only the mark of completion is missing."""
+        """Skipped files that are fully judged but not marked complete."""
         return tuple(sheet for sheet in self.incomplete if not sheet.open)
 
     @property
     def conflicts(self) -> tuple[ItemOutcome, ...]:
-        """Items two files contradict each other about."""
+        """Items on which two files contradict each other."""
         return tuple(one for one in self.settled.values() if one.state is OutcomeState.CONFLICT)
 
     @property
     def overruled(self) -> tuple[ItemOutcome, ...]:
-        """Items a rule had filled in and a person called something else."""
+        """Items that a rule had filled in and a person overruled."""
         return tuple(one for one in self.settled.values() if one.overruled)
 
     def rankings(self) -> Rankings:
@@ -72,7 +72,7 @@ class ImportedReview:
 def import_folder(
     folder: Path, pool: ReviewPool | None = None, *, include_unmarked: bool = False
 ) -> ImportedReview:
-    """Everything the review files below a folder say; with a pool their chunks are checked against it.
+    """Read the review files below a folder; with a pool, their chunks are checked against it.
 
     `include_unmarked` also takes files in which every result is judged but review_complete is false.
     """
@@ -99,7 +99,7 @@ def import_folder(
 
 
 def into_ledger(imported: ImportedReview, ledger: Ledger, *, final: bool = False) -> int:
-    """Append what people said in the files, each judgment once, `final` as adjudications; returns how many were new."""
+    """Append the files' human judgments once each, `final` ones as adjudications; return how many were new."""
     kind = LedgerKind.ADJUDICATE if final else LedgerKind.JUDGE
     held = current_entries(ledger.read().entries)
     added = 0
@@ -149,22 +149,20 @@ def _read(
 
 
 def _distinct(sheets: Sequence[Sheet]) -> tuple[list[Sheet], list[RefusedSheet]]:
-    """Sheets of one query, system and reviewer once; the same one twice would count its judgments twice."""
+    """Refuse two sheets of the same query, system and reviewer: their judgments would count twice."""
     first: dict[tuple[str, str, str], Sheet] = {}
     again = []
     for sheet in sheets:
         other = first.setdefault((sheet.query_id, sheet.system, sheet.reviewer), sheet)
         if other is not sheet:
-            why = (
-                f"{sheet.path} is of the same query, system and reviewer as {other.path}. Remove one of them."
-            )
+            why = f"{sheet.path} has the same query, system and reviewer as {other.path}. Remove one of them."
             again.append(RefusedSheet(sheet.path, why))
     return list(first.values()), again
 
 
 @dataclass(frozen=True, slots=True)
 class PoolIndex:
-    """Where a pool has its passages: (query, chunk) → item, and (query, system's file name) → rank → chunk."""
+    """The passages of a pool: (query, chunk) → item, and (query, system's file name) → rank → chunk."""
 
     items: Mapping[tuple[str, str], str]
     ranks: Mapping[tuple[str, str], Mapping[int, str]]
@@ -184,7 +182,7 @@ def _places(pool: ReviewPool | None) -> PoolIndex:
 def _note_items(
     sheet: Sheet, pool: ReviewPool | None, places: PoolIndex, items: dict[tuple[str, str], str]
 ) -> list[str]:
-    """Note the item of every row of a sheet; rows outside the pool are reported and do not count."""
+    """Find the item of every row of a sheet; rows outside the pool are reported and do not count."""
     notes = []
     expected = places.ranks.get((sheet.query_id, file_name("", sheet.system)), {})
     for row in sheet.rows:

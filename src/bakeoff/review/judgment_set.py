@@ -1,4 +1,4 @@
-"""A settled review → a judgment set of its own, which enters a run at `truth`."""
+"""A finished review → a judgment set that a run can use as truth."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make_set(
 
 
 def _item_grade(item: ReviewItem, one: ItemOutcome, rules: bool) -> Graded | None:
-    """What people, or rules, say of an item."""
+    """The judgment of people or rules on an item."""
     if one.relevance is None or (one.state is OutcomeState.RULE and not rules):
         return None
     return one.relevance, f"rule:{'+'.join(item.rules)}" if one.state is OutcomeState.RULE else HUMAN

@@ -1,4 +1,4 @@
-"""The ledger: every judgment a person made, appended and durable, one file a reviewer in a shared folder.
+"""The ledger: every human judgment, appended durably, one file per reviewer in a shared folder.
 
 A line is one JSON object and is on disk before `append` returns. Nothing is ever rewritten: an undo is a line of its
 own. Two reviewers never write into the same file, so a shared folder needs no lock between machines. A line that a
@@ -23,7 +23,7 @@ from bakeoff.measures.labels import Label
 
 try:
     import fcntl
-except ImportError:  # no advisory locks here: one reviewer in two windows relies on the single write alone
+except ImportError:  # without advisory locks, one reviewer in two windows relies on atomic writes
     fcntl = None  # type: ignore[assignment]
 
 GRADES = (0, 1, 2, 3)
@@ -31,7 +31,7 @@ NOTE_LIMIT = 20_000
 
 
 class LedgerKind(StrEnum):
-    """What a line of the ledger does."""
+    """The kind of a ledger line."""
 
     JUDGE = "judge"
     CANNOT = "cannot judge"
@@ -59,13 +59,13 @@ class LedgerEntry:
     time: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what can not be a judgment."""
+        """Refuse an invalid judgment."""
         if not self.reviewer.strip():
             raise SettingError("a judgment needs a reviewer. Give a name.")
         if self.grade is not None and self.grade not in GRADES:
             raise DataError(f"grade {self.grade!r} of item {self.item} is not 0, 1, 2 or 3.")
         if self.kind in (LedgerKind.JUDGE, LedgerKind.ADJUDICATE) and self.judgment is Label.UNJUDGED:
-            raise DataError(f"item {self.item}: a judgment is empty. Choose one of the three, or say later.")
+            raise DataError(f"item {self.item}: the judgment is empty. Choose one of the three, or “later”.")
         if len(self.note) > NOTE_LIMIT:
             raise DataError(
                 f"the note on item {self.item} has {len(self.note):,} characters; 20,000 are kept."
@@ -74,7 +74,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class ReadLedger:
-    """All entries of a ledger in order of time, and what a reader of it should know."""
+    """All entries of a ledger in order of time, with notes."""
 
     entries: tuple[LedgerEntry, ...]
     notes: tuple[str, ...] = ()
@@ -85,13 +85,13 @@ Key = tuple[str, str, int]
 
 
 class Ledger:
-    """A folder of append-only files, one a reviewer."""
+    """A folder of append-only files, one per reviewer."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def append(self, entry: LedgerEntry) -> LedgerEntry:
-        """Write one line, on disk when this returns; the entry comes back with its time (UTC)."""
+        """Write one line durably and return the entry with its time (UTC)."""
         stamped = entry if entry.time else replace(entry, time=now())
         path = self.path(stamped.reviewer)
         data = json.dumps(asdict(stamped), ensure_ascii=False, sort_keys=True).encode() + b"\n"
@@ -106,13 +106,13 @@ class Ledger:
         return stamped
 
     def path(self, reviewer: str) -> Path:
-        """The file of a reviewer; names that give the same file name get a hash."""
+        """The file of a reviewer; a hash separates names with the same file name."""
         name = reviewer.strip()
         slug = re.sub(r"[^\w-]+", "-", name).strip("-") or "reviewer"
         return self.folder / f"{slug[:40]}-{fingerprint(name)[:6]}.jsonl"
 
     def read(self, reviewer: str | None = None) -> ReadLedger:
-        """Every entry of every reviewer, or of one, oldest first; other lines are reported."""
+        """Every entry of all reviewers, or of one, oldest first; invalid lines are reported."""
         entries: list[LedgerEntry] = []
         notes: list[str] = []
         own = self.path(reviewer) if reviewer is not None else None
@@ -126,7 +126,7 @@ class Ledger:
 
 
 def current_entries(entries: Iterable[LedgerEntry]) -> dict[Key, LedgerEntry]:
-    """What holds now for each reviewer, item and repeat: the last entry that was not undone."""
+    """The current entry of each reviewer, item and repeat: the last one not undone."""
     stacks: dict[Key, list[LedgerEntry]] = {}
     for entry in entries:
         stack = stacks.setdefault((entry.reviewer, entry.item, entry.repeat), [])
@@ -163,7 +163,7 @@ def _cut_off(path: Path) -> bool:
 
 
 def _lines(path: Path) -> Iterator[LedgerEntry | str]:
-    """The entries of one file; in the place of a line that is none, a sentence that says so."""
+    """The entries of one file; an invalid line becomes a note."""
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -171,7 +171,7 @@ def _lines(path: Path) -> Iterator[LedgerEntry | str]:
         try:
             yield _entry(json.loads(line))
         except (ValueError, TypeError, KeyError, RecursionError, DataError, SettingError):
-            why = "was cut off while it was written" if number == len(lines) else "is not an entry"
+            why = "was truncated by a crash" if number == len(lines) else "is not an entry"
             yield f"{path.name}, line {number} {why} and does not count; judge that item again."
 
 

@@ -1,4 +1,4 @@
-"""Measures from review: SemPrec, SemLift, FalsePos and Judged at k, with bounds over what nobody judged.
+"""Measures of a review: SemPrec, SemLift, FalsePos and Judged at k, with bounds over the unjudged.
 
 A mean always says over how many queries it is and which were left out (F48). Two systems are compared only on queries
 that are judged completely for both (F46); next to it, what the difference could be over all common queries.
@@ -54,7 +54,7 @@ class PairFigures:
 
 @dataclass(frozen=True, slots=True)
 class ReviewFigures:
-    """Everything the labels of a review say about its systems."""
+    """The measures of a review's systems."""
 
     k: int
     systems: tuple[SystemFigures, ...]
@@ -175,7 +175,7 @@ _COUNTED = {
 def _difference_bounds(
     measure: str, rows: Sequence[tuple[Sequence[str], Sequence[str]]], labels: Mapping[str, Label], k: int
 ) -> BoundedMean | None:
-    """The mean of a − b over common queries, and its ends; what both returned and nobody judged moves neither."""
+    """The bounds of the mean a − b over common queries; unjudged items returned by both do not affect them."""
     if not rows:
         return None
     value = low = high = 0
@@ -211,7 +211,7 @@ def _mean(values: Sequence[BoundedMean]) -> BoundedMean:
 
 
 def pool_rankings(pool: ReviewPool) -> Rankings:
-    """The items of each system and query in the order of ranks; an item returned twice is listed twice."""
+    """The items of each system and query by rank; an item returned twice is listed twice."""
     found: dict[str, dict[str, list[tuple[int, str]]]] = {system: {} for system in pool.systems}
     for item in pool.items:
         for one in item.returned:

@@ -1,4 +1,4 @@
-"""What to judge next: open items by how much each could move the decision, and when judging more cannot.
+"""What to judge next: open items by their influence on the decision, and when more judging cannot change it.
 
 Two answers to "may we stop?". Certain: no judgment of the open items can change the decision (bounds). Likely: in
 that share of simulated completions the decision is the same; open items are drawn with the rates seen among items
@@ -25,14 +25,14 @@ from bakeoff.review.decision_model import (
 DRAWS = 300
 CONFIDENCE = 0.97
 LEAST_SHARE = 0.15
-"""With a smaller share of what people are to judge, the rates are guesses and nothing is called likely."""
+"""Below this share of judged items, the rates are guesses and nothing is called likely."""
 _QUERY_WEIGHT = 4.0
 _GROUP_WEIGHT = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingAdvice:
-    """The state of a review: the decision that is likely, how likely, and whether it is certain."""
+    """The state of a review: the likely decision, its probability, and whether it is certain."""
 
     decision: str | None
     probability: float
@@ -43,7 +43,7 @@ class StoppingAdvice:
     judged: int
     open: int
     relevant_open: int
-    """Open items that could move a difference between the leader and a rival at all."""
+    """Open items that could change a difference between the leader and a rival."""
 
     @property
     def stop(self) -> bool:
@@ -53,7 +53,7 @@ class StoppingAdvice:
 
 @dataclass(frozen=True, slots=True)
 class RankedItem:
-    """An open item and how much it could move the decision (0: not at all)."""
+    """An open item and its influence on the decision (0: none)."""
 
     item: str
     query: str
@@ -106,7 +106,7 @@ class _Simulated:
         places = np.flatnonzero(stakes.open)
         weights = self._weights()[places]
         first = np.lexsort((self.chance.random(len(places)), -weights))
-        # what one query teaches is worth less the second time, so a batch goes over many queries
+        # a second item of the same query is less informative, so a batch covers many queries
         thinned = weights / (1 + _nth(stakes.query[places], first))
         order = first[np.argsort(-thinned[first], kind="stable")]
         chosen = places[order][:count]
@@ -127,7 +127,7 @@ class _Simulated:
     def _weights(self) -> Floats:
         """By how much a judgment is expected to shrink the variance of the undecided differences to the leader.
 
-        It settles the item itself, and it teaches about open items that the same systems returned, or of its query.
+        It settles the item itself and informs about open items of the same systems or the same query.
         """
         stakes = self.stakes
         own = (self.rates * (1 - self.rates)).mean(axis=0)
@@ -145,7 +145,7 @@ class _Simulated:
         return total
 
     def _openness(self) -> Floats:
-        """For each system how open its difference to the leader is: 1 for a coin toss, near 0 where settled."""
+        """How open each system's difference from the leader is: 1 for a coin toss, near 0 if settled."""
         difference = self.scores[:, [self.leader]] - self.scores
         n = difference.shape[-1]
         spread = difference.std(axis=-1, ddof=1) / np.sqrt(n)
@@ -156,10 +156,10 @@ class _Simulated:
 
 
 def _certain(bounds: tuple[PairBounds, ...], leader: str) -> bool:
-    """Whether no completion changes the decision: the leader beats all, or some pair stays untold for good."""
+    """Whether no completion changes the decision: the leader beats all, or some pair stays undecided in every case."""
     if all(pair.settled and pair.can_a for pair in bounds):
         return True
-    # another system may still pass the leader, but as long as some rival of each stays untold nobody wins
+    # another system may still overtake the leader, but nobody wins while each has an undecided rival
     return any(pair.settled and pair.can_neither and pair.a == leader for pair in bounds) and not any(
         pair.can_b for pair in bounds
     )
@@ -183,7 +183,7 @@ def _groups(stakes: DecisionModel) -> npt.NDArray[np.int64]:
 
 
 def _spread(groups: npt.NDArray[np.int64], stakes: DecisionModel, rates: Floats) -> tuple[Floats, Floats]:
-    """For each group how unsure the rate of its open items is (a variance), and how many of its items are judged."""
+    """For each group, the variance of the rate of its open items, and how many of its items are judged."""
     size = int(groups.max()) + 1
     count = np.maximum(np.bincount(groups, stakes.open, size), 1.0)
     return (group_sums(rates * stakes.open, groups, size) / count).var(axis=0), np.bincount(

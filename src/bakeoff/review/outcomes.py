@@ -1,4 +1,4 @@
-"""What people and rules said of each item → what holds: agreed, adjudicated, filled in, in conflict or open."""
+"""Votes of people and rules → the outcome of each item: agreed, adjudicated, filled in, in conflict or open."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class OutcomeState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What one person, or a rule (`auto`), said of an item; `where` is the file and line, or the ledger's time."""
+    """One vote of a person, or of a rule (`auto`), on an item; `where` is the file and line, or the ledger's time."""
 
     item: str
     query: str
@@ -50,7 +50,7 @@ class ItemOutcome:
 
     @property
     def relevance(self) -> int | None:
-        """The grade that holds: 0 for a false positive, 1 or the reviewers' grade for a match, None where open."""
+        """The final grade: 0 for a false positive, 1 or the reviewers' grade for a match, None if open."""
         if self.grade is not None:
             return self.grade
         if self.label is Label.UNJUDGED:
@@ -59,14 +59,14 @@ class ItemOutcome:
 
     @property
     def overruled(self) -> bool:
-        """Whether a person called something else what a rule had filled in."""
+        """Whether a person overruled a rule."""
         people = [one for one in self.opinions if not one.auto and one.label is not Label.UNJUDGED]
         filled = any(one.auto for one in self.opinions)
         return filled and any(one.label is not Label.KEYWORD_MATCH for one in people)
 
 
 def settle_votes(opinions: Iterable[Vote]) -> dict[str, ItemOutcome]:
-    """Each item once: an adjudication decides, else what all people say, else the rule; people overrule rules."""
+    """Decide each item: by an adjudication, else by unanimous people, else by the rule."""
     by_item: dict[str, list[Vote]] = {}
     for one in opinions:
         by_item.setdefault(one.item, []).append(one)
@@ -83,7 +83,7 @@ def _settle_item(item: str, said: tuple[Vote, ...]) -> ItemOutcome:
     if len(labels) == 1 and len(grades) == 1:
         return ItemOutcome(item, query, OutcomeState.AGREED, people[0].label, people[0].grade, said)
     if people:
-        # all call it relevant to the same degree: that much holds, though not why
+        # all give the same grade, though for different reasons: the grade holds
         common = grades.pop() if len(grades) == 1 else None
         return ItemOutcome(item, query, OutcomeState.CONFLICT, Label.UNJUDGED, common, said)
     if any(one.auto for one in said):
@@ -98,7 +98,7 @@ def _grade(one: Vote) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """What a ledger says of a pool: opinions that hold, and entries that do not fit it any more."""
+    """A ledger applied to a pool: current votes, and entries that no longer fit."""
 
     held: tuple[Vote, ...]
     repeats: tuple[Vote, ...]
@@ -106,7 +106,7 @@ class Votes:
 
 
 def opinions_of(pool: ReviewPool, entries: Iterable[LedgerEntry]) -> Votes:
-    """The rules' and reviewers' opinions on a pool; a judgment of another text is not taken over, with a note."""
+    """The votes of rules and reviewers on a pool; judgments of a changed text are ignored, with a note."""
     items = pool.by_id()
     moved = {(item.query_id, item.text_hash): item.id for item in pool.items}
     held = [
@@ -135,7 +135,7 @@ def opinions_of(pool: ReviewPool, entries: Iterable[LedgerEntry]) -> Votes:
 
 
 def settled_pool(pool: ReviewPool, entries: Iterable[LedgerEntry]) -> dict[str, ItemOutcome]:
-    """What holds for every item of a pool, open ones too."""
+    """The outcome of every item of a pool, including open ones."""
     found = settle_votes(opinions_of(pool, entries).held)
     return {
         item.id: found.get(item.id) or ItemOutcome(item.id, item.query_id, OutcomeState.OPEN)
@@ -144,7 +144,7 @@ def settled_pool(pool: ReviewPool, entries: Iterable[LedgerEntry]) -> dict[str, 
 
 
 def labels_of(settled: Mapping[str, ItemOutcome]) -> dict[str, Label]:
-    """The label that holds for each item; '' where none does."""
+    """The final label of each item; '' if there is none."""
     return {item: one.label for item, one in settled.items()}
 
 
@@ -165,7 +165,7 @@ def _notes(changed: int, gone: int, carried: int) -> tuple[str, ...]:
     said = (
         (
             changed,
-            "judgments were made on another text of the passage and do not count: judge these items again.",
+            "judgments refer to an earlier text of the passage and do not count: judge these items again.",
         ),
         (gone, "judgments are about passages that are no longer in the pool and do not count."),
         (carried, "judgments were carried over to the same text at another place."),

@@ -2,7 +2,7 @@
 
 Overlap rule: passages of one query and document are one item where each of them shares at least half of the shorter
 of the two with the longest passage of the item, and none of them is of the same chunker as another unless it is the
-same span. Nothing is chained: what overlaps only a neighbour of the longest passage is an item of its own. The
+same span. Nothing is chained: a passage that overlaps only a neighbour of the longest passage is a separate item. The
 text shown runs from the first to the last character of its passages, so that nothing a system returned is hidden.
 """
 
@@ -29,7 +29,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ReturnedPassage:
-    """A place at which a system returned a passage of an item; `start` and `end` are those of that passage."""
+    """A rank at which a system returned a passage of an item; `start` and `end` are those of the passage."""
 
     system: str
     rank: int
@@ -63,7 +63,7 @@ class ReviewItem:
 
     @property
     def auto(self) -> Label:
-        """What the rules say: KEYWORD_MATCH, or nothing."""
+        """The rules' judgment: KEYWORD_MATCH, or none."""
         return Label.KEYWORD_MATCH if self.rules else Label.UNJUDGED
 
     @property
@@ -78,7 +78,7 @@ class ReviewItem:
 
 @dataclass(frozen=True, slots=True)
 class PassageView:
-    """An item as it is put before a reviewer: the first time (0), or as a hidden repetition (1)."""
+    """An item as shown to a reviewer: the first time (0) or as a hidden repetition (1)."""
 
     item: ReviewItem
     repeat: int = 0
@@ -95,7 +95,7 @@ class ReviewPool:
     items: tuple[ReviewItem, ...]
     notes: tuple[str, ...] = ()
     labels: LabelScheme = LabelScheme.MATCHES
-    """Pools of before grades have no scheme: they were judged by matches."""
+    """Pools from before grades have no scheme: they were judged by matches."""
 
     def item(self, item_id: str) -> ReviewItem | None:
         """The item of an id, or None."""
@@ -143,17 +143,17 @@ class ReviewPool:
         return [replace(one, item=one.item.blind()) for one in shown] if blind else shown
 
     def fingerprint(self) -> str:
-        """The name of what is judged: items and their texts."""
+        """The fingerprint of the items and their texts."""
         return fingerprint("pool", sorted((item.id, item.text_hash) for item in self.items))
 
 
 def text_hash(text: str) -> str:
-    """The hash by which a changed passage is known."""
+    """The hash that detects a changed passage."""
     return bytes_fingerprint(text.encode("utf-8", "surrogatepass"))
 
 
 def item_id(query_id: str, document_id: str, start: int, end: int) -> str:
-    """The stable id of a span for a query: the same whenever and wherever it is pooled."""
+    """The stable id of a span for a query."""
     return fingerprint("item", query_id, document_id, start, end)[:ID_LENGTH]
 
 
@@ -200,7 +200,7 @@ class PassageGroup:
         return max(one.end for one in self.passages)
 
     def text(self) -> str:
-        """The characters from the first to the last, put together from the passages."""
+        """The full text of the item, assembled from its passages."""
         longest = self.passages[0]
         text, start, end = longest.text, longest.start, longest.end
         for one in self.passages[1:]:
@@ -253,7 +253,7 @@ def write_pool(pool: ReviewPool, path: Path) -> None:
 
 
 def read_pool(path: Path) -> ReviewPool:
-    """A stored pool; one that was changed since is refused."""
+    """A stored pool; an edited one is refused."""
     import json
 
     if not path.is_file():
@@ -261,7 +261,9 @@ def read_pool(path: Path) -> ReviewPool:
     try:
         data = json.loads(path.read_bytes())
         if data.pop("bakeoff") != "pool" or data.pop("version") != VERSION:
-            raise DataError(f"{path} is not a pool of this bakeoff. Make it again: bakeoff review export RUN")
+            raise DataError(
+                f"{path} is not a pool of this version of bakeoff. Make it again: bakeoff review export RUN"
+            )
         said = data.pop("fingerprint")
         items = tuple(_item(row) for row in data.pop("items"))
         labels = LabelScheme(data.pop("labels", LabelScheme.MATCHES))

@@ -1,4 +1,4 @@
-"""A run → its pool: the union of the systems' first k results, merged into items, filled in where rules decide."""
+"""A run → its pool: the union of the systems' top k results, merged into items and filled in by rules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEFAULT_K = 10
 
 @dataclass(frozen=True, slots=True)
 class PoolChoice:
-    """What is pooled: how deep, of which systems and categories (none: all), in which shuffled order.
+    """What to pool: depth, systems and categories (empty: all), and the seed of the order.
 
     `labels` is what reviewers choose from; None takes the scheme of the run's preset.
     """
@@ -88,13 +88,13 @@ def find_queries(result: Result, given: Path | None = None) -> QuerySet | None:
 
 
 def _holds(path: Path, text: str) -> bool:
-    """Whether a file is this text; one of another size is not read."""
+    """Whether a file holds exactly this text; checks the size first."""
     raw = text.encode("utf-8", errors="replace")
     return path.is_file() and path.stat().st_size == len(raw) and path.read_bytes() == raw
 
 
 def facts_of(queries: QuerySet | None) -> dict[str, QueryFacts]:
-    """What a review file says about each query: its SQL, documents and signals, from its rules and tags."""
+    """The SQL, documents and signals of each query for review files, from its rules and tags."""
     found = {}
     for query, own in zip(queries.queries, queries.rules, strict=True) if queries else ():
         rule = with_tags(own, query.tags)
@@ -124,13 +124,13 @@ def _systems(result: Result, choice: PoolChoice) -> tuple[str, ...]:
         )
     chosen = tuple(dict.fromkeys(result.system(name) for name in choice.systems)) or result.done
     if not chosen:
-        raise SettingError(f"{result.path} has no system that was measured, so there is nothing to judge.")
+        raise SettingError(f"{result.path} has no measured system, so there is nothing to judge.")
     _refuse_readers(result, chosen)
     return chosen
 
 
 def _refuse_readers(result: Result, systems: tuple[str, ...]) -> None:
-    """Characters of one reader's text are not those of another's, so their passages cannot be merged."""
+    """Refuse systems of different readers: their texts differ, so passages cannot be merged."""
     rows = (with_reader(row) for row in result.systems.to_pylist() if row["system"] in systems)
     readers = sorted({row["reader"] for row in rows})
     if len(readers) > 1:
@@ -206,19 +206,19 @@ def _passages(result: Result, served: Mapping[str, list[TableRow]]) -> dict[tupl
 def _rules(
     rows: Mapping[str, TableRow], queries: QuerySet | None, result: Result
 ) -> tuple[dict[str, Rule], tuple[str, ...]]:
-    """The rules of the queries of a run, and what should be said about them."""
+    """The rules of a run's queries, with notes."""
     from bakeoff.runs.prepare import queries_key
 
     notes: tuple[str, ...] = ()
     own: dict[str, Rule | None] = {}
     if queries is None:
         notes = (
-            "the query file of this run was not found: only rules among tags fill in. Give it with --queries.",
+            "the query file of this run was not found: only rules in tags fill in judgments. Give it with --queries.",
         )
     else:
         own = {query.id: rule for query, rule in zip(queries.queries, queries.rules, strict=True)}
         if queries_key(queries) != result.record.queries_fingerprint:
-            notes = (f"{queries.name} was changed after the run: the rules are those of now.",)
+            notes = (f"{queries.name} was changed after the run; its current rules are used.",)
     found = {name: with_tags(own.get(name), parsed_tags(row["tags"])) for name, row in rows.items()}
     return {name: rule for name, rule in found.items() if rule is not None}, notes
 
@@ -244,7 +244,7 @@ def _item(query: TableRow, group: PassageGroup, rows: Iterable[TableRow], fill: 
 
 
 def _matching_rules(query: str, group: PassageGroup, fill: AutoFill) -> tuple[str, ...]:
-    """The rules that hold in every passage of an item; what holds in some of them only leaves it open."""
+    """The rules that hold in every passage of an item; a rule that holds only in some leaves it open."""
     names = [fill.names(query, passage) for passage in group.passages]
     return tuple(dict.fromkeys(name for one in names for name in one)) if all(names) else ()
 

@@ -50,7 +50,7 @@ class ReviewFolder:
 
     @property
     def guideline(self) -> str:
-        """What reviewers should go by, as plain text; empty where the review has none."""
+        """The reviewers' guideline as plain text; empty if there is none."""
         path = self.folder / GUIDELINE
         return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
@@ -65,11 +65,11 @@ class ReviewFolder:
         write_file(self.folder / GUIDELINE, source.read_bytes())
 
     def pool(self) -> ReviewPool:
-        """What is judged."""
+        """The stored pool."""
         return read_pool(self.pool_file)
 
     def use_labels(self, wanted: LabelScheme | None) -> LabelScheme | None:
-        """The scheme of this review, changed to the wanted one where nobody has judged; None for a new review."""
+        """The scheme of this review, changed to the wanted one if nothing is judged yet; None for a new review."""
         if not self.pool_file.exists():
             return wanted
         pool = self.pool()
@@ -84,7 +84,7 @@ class ReviewFolder:
         return wanted
 
     def keep(self, pool: ReviewPool) -> str:
-        """Store the pool; returns what a person should know where it takes the place of another one."""
+        """Store the pool; return a note if it replaces another one."""
         before = self.pool() if self.pool_file.exists() else None
         write_pool(pool, self.pool_file)
         if before is None or before.fingerprint() == pool.fingerprint():
@@ -110,7 +110,7 @@ def open_review(folder: Path) -> ReviewFolder:
         found = review_of_run(folder)
         if found.pool_file.is_file():
             return found
-        raise SettingError(f"{folder} has no review yet. Begin one with: bakeoff review export {folder}")
+        raise SettingError(f"{folder} has no review yet. Start one with: bakeoff review export {folder}")
     raise SettingError(
         f"{folder} is not a review: it has no pool.json. Start one with: bakeoff review export RUN"
     )
@@ -134,7 +134,7 @@ def load_state(review: ReviewFolder) -> ReviewState:
 
 
 def compare_with_run(state: ReviewState, result: Result) -> list[AutoVsHuman]:
-    """Automated, human-adjusted and combined figures of the run's primary measure, as far as it suits them."""
+    """Automated, human-adjusted and combined figures of the run's primary measure, if human labels determine it."""
     measure = str(matching_measure(result.record.primary))
     categories = {row["query_id"]: row["category"] or "" for row in result.queries.to_pylist()}
     human = human_values(

@@ -1,4 +1,4 @@
-"""A run whose scores follow what people judged, so that verdict, report and exports use it (F58)."""
+"""A run scored by human judgments, so that verdict, report and exports use them (F58)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def load_system(
     home: str | Path | None = None,
     emit: Emit = no_listener,
 ) -> LiveSystem:
-    """A system of a finished run, the recommended one by default; what the cache still has is not made again.
+    """Open a system of a finished run, by default the recommended one, using the cache.
 
     `system` is a label, a letter of the table of systems, or words that only one label has. Where people judged the
     run, recommendation and letters follow their judgments, as with `open_reviewed`. The experiment is searched near
@@ -82,7 +82,7 @@ def load_system(
 
 
 def find_review(result: Result) -> ReviewState | None:
-    """The review of a run; None where there is none, or the folder of that name is of another run."""
+    """The review of a run; None if there is none or the folder belongs to another run."""
     given = result.review_folder
     try:
         state = load_state(open_review(given or result.path))
@@ -99,14 +99,14 @@ def find_review(result: Result) -> ReviewState | None:
 
 @dataclass(frozen=True, slots=True)
 class ComparableRuns:
-    """Several runs whose questions are each judged the same way in all of them, and the sentence that reports how."""
+    """Several runs with each question judged the same way in all, and the sentence that reports how."""
 
     results: tuple[Result, ...]
     sentence: str
 
     @property
     def truth(self) -> str:
-        """`reviewed` where people's judgments count, else `rules`."""
+        """`reviewed` if human judgments count, else `rules`."""
         return self.results[0].truth
 
 
@@ -131,7 +131,7 @@ def open_runs(
 
 
 def same_truth(results: Sequence[Result]) -> ComparableRuns:
-    """The same runs, by people's judgments only on the questions that people judged completely in each of them.
+    """The same runs, with human judgments only on questions judged completely in each.
 
     A question judged by people in one run and by rules in another would compare judgments, not systems.
     """
@@ -151,7 +151,7 @@ def same_truth(results: Sequence[Result]) -> ComparableRuns:
 
 
 def _distinct_names(results: Sequence[Result]) -> list[str]:
-    """The name of each run; where an earlier one has it too, with the folder that holds the run."""
+    """The name of each run, with its parent folder if the name occurs twice."""
     names: list[str] = []
     for place, result in enumerate(results):
         if any(result.path.resolve() == other.path.resolve() for other in results[:place]):
@@ -170,7 +170,7 @@ def _rename(results: Sequence[Result], names: Sequence[str]) -> tuple[Result, ..
 
 
 def _sentence(results: Sequence[Result]) -> str:
-    """Whose judgments runs that are judged alike follow."""
+    """Whose judgments the compared runs use."""
     found = [one.reviewed for one in results if one.reviewed]
     if not found:
         return BY_RULES
@@ -179,7 +179,7 @@ def _sentence(results: Sequence[Result]) -> str:
 
 
 def with_people(result: Result, only: Collection[str] | None = None) -> Result:
-    """The run as people judged it, or some of its queries; unchanged where nobody has judged."""
+    """The run scored by human judgments, on all or some queries; unchanged without judgments."""
     state = find_review(result)
     if state is None or not _people(state):
         return result
@@ -217,7 +217,7 @@ def _people(state: ReviewState) -> tuple[str, ...]:
 
 
 def _negative(result: Result) -> frozenset[str]:
-    """The queries without a right answer: people's labels do not score them."""
+    """The queries without a right answer, which human labels do not score."""
     return frozenset(row["query_id"] for row in result.queries.to_pylist() if row["negative"])
 
 
@@ -271,7 +271,7 @@ def _value(scores: LabelScores, name: str) -> float:
 
 
 def _list_exclusions(result: Result, rows: list[Row], names: list[str]) -> Iterator[ExcludedQuery]:
-    """Why people's judgments give no score of a query."""
+    """Why human judgments give a query no score."""
     for query, measure in dict.fromkeys(
         (query, measure) for _, query, measure, value in rows if value is None
     ):
@@ -286,7 +286,7 @@ def _list_exclusions(result: Result, rows: list[Row], names: list[str]) -> Itera
 
 
 def _replace_scores(result: Result, rows: list[Row]) -> pa.Table:
-    """The run's scores, with people's in the place of the rules'."""
+    """The run's scores, with human ones replacing those by rules."""
     import pyarrow as pa
 
     new = {(system, query, measure) for system, query, measure, _ in rows}

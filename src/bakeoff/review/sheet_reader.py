@@ -1,4 +1,4 @@
-"""Review files as they are read: both templates (S4-48, S4-49), checked row by row, never written into.
+"""Reads review files of both templates (S4-48, S4-49), checked row by row; they are never changed.
 
 A file is taken whole or not at all: one misspelt judgment, double rank or missing key, and nothing of it counts.
 """
@@ -46,7 +46,7 @@ class SheetRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """One review file: a system's results for a query, with what a reviewer said of each."""
+    """One review file: a system's results for a query, each with a reviewer's judgment."""
 
     path: Path
     query_id: str
@@ -77,7 +77,7 @@ class Sheet:
 
 
 def read_sheet(path: Path) -> Sheet:
-    """One review file of either template; whatever is wrong with it is one error with its line."""
+    """Read a review file of either template; the first problem is an error with its line."""
     located = yaml_document.read(path, DataError, name=path.name)
     if not isinstance(located.data, dict):
         raise DataError(f"{path.name}: not a review file. It begins with metadata: or query_id:")
@@ -92,12 +92,12 @@ def review_files(folder: Path) -> list[Path]:
         raise DataError(f"{folder} does not exist. Give the folder of the review files.")
     found = sorted({*folder.rglob("*.yaml"), *folder.rglob("*.yml")}, key=lambda path: (path.name, str(path)))
     if not found:
-        raise DataError(f"{folder} holds no YAML file. Write review files with: bakeoff review export RUN")
+        raise DataError(f"{folder} contains no YAML file. Write review files with: bakeoff review export RUN")
     return found
 
 
 def choice_of(written: str, where: str) -> Choice | None:
-    """The choice that is meant, ignoring blanks and case; a misspelt one is an error with the nearest word."""
+    """The choice, ignoring blanks and case; a misspelling is an error with the nearest word."""
     word = re.sub(r"[\s-]+", "_", written.strip()).upper()
     if not word:
         return None
@@ -107,7 +107,7 @@ def choice_of(written: str, where: str) -> Choice | None:
     near = [name for name in names if name.startswith(word)] or difflib.get_close_matches(word, names, 1, 0.5)
     hint = f" Did you mean {near[0]}?" if near else ""
     raise DataError(
-        f"{where}: judgment {written!r} is none of {', '.join(names)}.{hint} Nothing of this file was taken."
+        f"{where}: judgment {written!r} is none of {', '.join(names)}.{hint} Nothing of this file was imported."
     )
 
 
@@ -140,7 +140,7 @@ def _numbers(data: Json) -> dict[str, float]:
 
 
 def _short(path: Path, located: YamlDocument) -> Sheet:
-    """S4-48 has neither a system nor a mark of completion: the name says the one, the judgments the other."""
+    """S4-48 has neither a system nor a mark of completion: they come from the file name and the judgments."""
     _known_keys(located, (), ("query_id", "results"))
     rows, named = _rows(located), _NAME.match(path.name)
     query = _text(located, ("query_id",), required=True)
@@ -198,7 +198,7 @@ def _row(located: YamlDocument, place: int) -> SheetRow:
 def _check_rows(located: YamlDocument, rows: Sequence[SheetRow]) -> None:
     ranks: dict[int, int] = {}
     chunks: dict[str, int] = {}
-    # chunk ids of some tools hold the document's id (S4-51), of others they do not
+    # some tools' chunk ids contain the document's id (S4-51)
     by_document = 2 * sum(
         bool(row.document_id) and _stem(row.document_id) in row.chunk_id for row in rows
     ) >= len(rows)
@@ -237,7 +237,7 @@ def _stem(name: str) -> str:
 
 
 def _known_keys(located: YamlDocument, at: Keys, required: Sequence[str]) -> Mapping[str, Json]:
-    """The mapping at a path, which must have these keys; others are carried along and not looked at."""
+    """The mapping at a path, which must have these keys; other keys are kept unchecked."""
     data = located.data
     for key in at:
         data = data[key]

@@ -1,4 +1,4 @@
-"""Review files as they are written: S4-49 to the key."""
+"""Writes review files with exactly the keys of S4-49."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ PREVIEW = 500
 """Characters of a passage that a review file shows."""
 AUTO_NOTE = f"{AUTO} Matches relevance signals/SQL pattern"
 MATCHES_INSTRUCTIONS = {
-    "keyword_match": "Filled in where a rule about words holds here; the note names it. Change it if wrong.",
-    "semantic_match": "You fill this in: relevant to the query, though no rule about words says so.",
+    "keyword_match": "Filled in because a keyword rule holds here; the note names it. Change it if wrong.",
+    "semantic_match": "You fill this in: relevant to the query, although no keyword rule matches.",
     "false_positive": "You fill this in: not relevant to the query.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class QueryFacts:
-    """What a review file has about a query besides its text."""
+    """Details of a query in a review file."""
 
     sql: str = ""
     documents: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class QueryFacts:
 
 @dataclass(frozen=True, slots=True)
 class WrittenSheets:
-    """What an export did: files written, and files left alone because a person has worked on them."""
+    """The result of an export: files written, and files kept because a person has worked on them."""
 
     paths: tuple[Path, ...]
     kept: tuple[Path, ...]
@@ -56,7 +56,7 @@ def write_sheets(
     *,
     force: bool = False,
 ) -> WrittenSheets:
-    """One file a query and system; a file in which a person judged is never replaced, even with `force`."""
+    """Write one file per query and system; a file with human judgments is never replaced, even with `force`."""
     folder.mkdir(parents=True, exist_ok=True)
     written, kept = [], []
     for (query, system), rows in _by_file(pool).items():
@@ -134,7 +134,7 @@ def _result(returned: ReturnedPassage, item: ReviewItem, labels: LabelScheme) ->
 
 
 def _worked_on(path: Path) -> bool:
-    """Whether a person judged in a file, finished it or left it in a state we cannot read."""
+    """Whether a person judged in a file, completed it, or left it unreadable."""
     try:
         sheet = read_sheet(path)
     except UserError:
@@ -144,7 +144,7 @@ def _worked_on(path: Path) -> bool:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts of several lines as they are, so that a passage is shown unchanged."""
+    """Write multi-line text as a block, so that a passage looks unchanged."""
 
 
 def _string(dumper: yaml.SafeDumper, value: str) -> yaml.Node:

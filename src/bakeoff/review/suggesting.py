@@ -1,6 +1,6 @@
-"""A language model's opinion on a passage: what it is asked, and what its answer is worth.
+"""A language model's opinion on a passage: the prompt and the parsing of its answer.
 
-An answer that holds no grade is a missing opinion, never a grade of 0. The passage is a stranger's text and may try to
+An answer without a grade is a missing opinion, never a grade of 0. The passage is untrusted text and may try to
 talk the model into a grade, so an opinion is a suggestion: it is stored separately and does not count as a judgment.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 GRADES = {0: "not relevant", 1: "partly relevant", 2: "answers the query"}
 PROMPT = "1"
-"""The version of the words below: opinions that were asked for in other words are not mixed."""
+"""The version of the prompt: opinions from other prompts are not mixed."""
 ANSWER_TOKENS = 200
 PASSAGE_CHARACTERS = 12_000
 REASON_CHARACTERS = 300
@@ -33,12 +33,12 @@ Answer with one JSON object and nothing else: {"grade": 0, "reason": "one short 
 
 
 class ModelFailure(BakeoffError):
-    """The model's server refuses, or does not answer."""
+    """The model's server refused or did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuggestedGrade:
-    """What a model says of a passage: a grade of 0 to 2 and why, or no grade and what was wrong with its answer."""
+    """A model's opinion: a grade of 0 to 2 and a reason, or what was wrong with its answer."""
 
     grade: int | None
     reason: str = ""
@@ -53,7 +53,7 @@ def request_body(model: str, item: ReviewItem) -> dict[str, object]:
 
 
 def opinion_on(server: JsonClient, model: str, item: ReviewItem) -> SuggestedGrade:
-    """Ask the model; raises ModelFailure where its server refuses or is silent after the last attempt."""
+    """Ask the model; raises ModelFailure if its server refuses or stays silent after the last attempt."""
     from bakeoff.runtime.json_client import OTHER_SHAPE
 
     answer = server.post("/chat/completions", request_body(model, item))
@@ -67,7 +67,7 @@ def opinion_on(server: JsonClient, model: str, item: ReviewItem) -> SuggestedGra
 
 
 def read_opinion(text: object) -> SuggestedGrade:
-    """The opinion in a model's answer; other words may surround the JSON, the grade must be one of the three."""
+    """Parse a model's answer; text may surround the JSON, and the grade must be 0, 1 or 2."""
     if not isinstance(text, str):
         return SuggestedGrade(None, missing=f"the answer is {type(text).__name__}, not a text")
     for found in _objects(text):

@@ -1,6 +1,6 @@
 """A model's suggestions for a review: appended and durable, in separate files, not in the ledger.
 
-suggestions/MODEL-HASH.jsonl has one line a passage that was asked about. The review page does not show them: whoever
+suggestions/MODEL-HASH.jsonl has one line per passage. The review page does not show them: whoever
 judges is blind to them (F47). They count only in a judgment set that was asked for with them, and a run on it says so.
 """
 
@@ -43,7 +43,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeStability:
-    """How often a model changed its grade of a passage when it was asked again in the same words."""
+    """How often a model changed its grade of a passage when asked again with the same prompt."""
 
     asked_again: int
     changed: int
@@ -57,7 +57,7 @@ class GradeStability:
 
 
 def suggestions_file(folder: Path, model: str) -> Path:
-    """The file of a model in a review's folder; names that give the same file name get a hash."""
+    """The file of a model in a review's folder; a hash separates names with the same file name."""
     slug = re.sub(r"[^\w.-]+", "-", model).strip("-.") or "model"
     return folder / "suggestions" / f"{slug[:60]}-{fingerprint(model)[:6]}.jsonl"
 
@@ -68,7 +68,7 @@ def suggestion_files(folder: Path) -> list[Path]:
 
 
 def read_suggestions(path: Path) -> list[Suggestion]:
-    """The last line on each passage; one that a crash cut off at the end does not count."""
+    """The last line on each passage; a truncated last line does not count."""
     return list({(one.item, one.text_hash): one for one in _read_lines(path)}.values())
 
 
@@ -84,7 +84,7 @@ def named_with_stability(folder: Path, model: str) -> str:
 
 
 def to_ask_again(pool: ReviewPool, path: Path, count: int) -> list[ReviewItem]:
-    """Passages to ask about a second time, so that `count` in all have been; always the same ones of a pool."""
+    """Passages to ask about again until `count` have been; always the same ones of a pool."""
     given = _given_grades(path)
     once = [item for item in pool.items if len(given.get((item.id, item.text_hash), ())) == 1]
     wanted = max(0, count - sum(len(grades) > 1 for grades in given.values()))
@@ -92,7 +92,7 @@ def to_ask_again(pool: ReviewPool, path: Path, count: int) -> list[ReviewItem]:
 
 
 def _given_grades(path: Path) -> dict[tuple[str, str], list[int]]:
-    """Every grade of each passage that was asked for in today's words, in the order given."""
+    """Every grade of each passage with the current prompt, in order."""
     found: dict[tuple[str, str], list[int]] = {}
     for one in _read_lines(path):
         if one.grade is not None and one.prompt == PROMPT:
@@ -118,7 +118,7 @@ def _read_lines(path: Path) -> Iterator[Suggestion]:
 def to_ask(
     pool: ReviewPool, settled: Mapping[str, ItemOutcome], known: Iterable[Suggestion], *, judged: bool = False
 ) -> list[ReviewItem]:
-    """The passages nobody has judged, or with `judged` also those people did, that have no grade of the model yet."""
+    """The unjudged passages without a grade of the model; with `judged`, also judged ones."""
     have = {(one.item, one.text_hash) for one in known if one.grade is not None and one.prompt == PROMPT}
     wanted = {OutcomeState.OPEN, *(PEOPLE if judged else ())}
     return [
@@ -135,7 +135,7 @@ def suggest(
     server: str,
     ask: Callable[[ReviewItem], SuggestedGrade],
 ) -> Iterator[Suggestion]:
-    """Ask about each passage in turn; each answer is on disk before the next question."""
+    """Ask about each passage in turn; each answer is saved before the next question."""
     for item in items:
         said = ask(item)
         one = Suggestion(
@@ -155,7 +155,7 @@ def suggest(
 
 
 def grades(pool: ReviewPool, suggested: Iterable[Suggestion]) -> dict[str, int]:
-    """The model's grade of each passage of the pool that still reads as it did."""
+    """The model's grade of each unchanged passage of the pool."""
     items = pool.by_id()
     return {
         one.item: one.grade
@@ -215,7 +215,7 @@ def model_agreement(
     settled: Mapping[str, ItemOutcome],
     stability: GradeStability,
 ) -> ModelAgreement:
-    """The model against people's outcomes; what rules filled in is not a judgment by a person."""
+    """The model compared with human outcomes; judgments by rules do not count."""
     people = {item: one for item, one in settled.items() if one.state in PEOPLE and one.relevance is not None}
     both = sorted(set(people) & set(grades))
     theirs = [float((people[item].relevance or 0) > 0) for item in both]

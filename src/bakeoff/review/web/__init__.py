@@ -1,1 +1,1 @@
-"""The review in a browser: one passage at a time, judged by key, on disk before the next one is shown."""
+"""The review in a browser: one passage at a time, judged by keyboard and saved before the next is shown."""

@@ -16,7 +16,7 @@ from bakeoff.review.pool import ReviewItem
 REACH = 600
 """Characters shown before and after a passage as its context."""
 SHORTEST = 4
-"""Shorter words of a query are mostly grammar and are not marked."""
+"""Shorter words of a query are mostly function words and are not marked."""
 _GRAMMAR = re.compile(
     "about|after|also|been|before|being|between|both|could|does|doing|during|each|from|have|having|here|into|just|like|"
     "more|most|much|only|other|over|same|should|some|such|than|that|their|them|then|there|these|they|this|those|through|"
@@ -32,7 +32,7 @@ Span = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class EarlierVote:
-    """What somebody, or a rule, said of an item, in the words of the page; shown only to who decides between them."""
+    """A vote on an item in the words of the page; shown only for adjudication."""
 
     who: str
     judgment: str
@@ -41,7 +41,7 @@ class EarlierVote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """An item as the page gets it: nothing in it says which system returned it, at which rank or score."""
+    """An item as sent to the page, without the systems, ranks and scores behind it."""
 
     key: str
     query_id: str
@@ -55,7 +55,7 @@ class Card:
     before: str
     after: str
     code: bool
-    """Whether the document is program text or data, which is read by its columns."""
+    """Whether the document is code or data, shown in a fixed-width font."""
     said: tuple[EarlierVote, ...] = ()
 
 
@@ -65,7 +65,7 @@ class ContextWindow:
     def __init__(self, pieces: Iterable[tuple[str, int, int, str]]) -> None:
         self._pieces: dict[str, list[Span]] = {}
         for document, start, end, text in pieces:
-            if len(text) == end - start:  # else its characters can not be placed
+            if len(text) == end - start:  # otherwise its offsets are unknown
                 self._pieces.setdefault(document, []).append((start, end, text))
         for spans in self._pieces.values():
             spans.sort()
@@ -126,7 +126,7 @@ def card(
 
 
 def mark_words(text: str, words: Sequence[str], query: str) -> tuple[Part, ...]:
-    """The text in parts: words of the query's rules anywhere, words of the query where a word begins."""
+    """The text in parts, with words of the query's rules and of the query marked."""
     pattern = _pattern(words, query)
     if pattern is None:
         return ((text, False),) if text else ()

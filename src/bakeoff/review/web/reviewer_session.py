@@ -1,4 +1,4 @@
-"""One reviewer's session: what comes before them in which order, what they said, and how far they are."""
+"""One reviewer's session: the order of items, their answers and their progress."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PageTexts:
         return cls(by_item, {(item.query_id, by_item[item.id]): item.id for item in pool.items})
 
     def place(self, entry: LedgerEntry) -> Place | None:
-        """The place an entry speaks of now, or None: its text is not in the pool."""
+        """The item an entry refers to now; None if its text is not in the pool."""
         if self.by_item.get(entry.item) == entry.text_hash:
             return entry.item, entry.repeat
         target = self.moved.get((entry.query, entry.text_hash))
@@ -44,7 +44,7 @@ class PageTexts:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a reviewer says of what is shown; `grade` is that of a choice that has none of its own."""
+    """A reviewer's answer to what is shown; `grade` applies to choices without a fixed grade."""
 
     kind: LedgerKind
     choice: Choice | None = None
@@ -68,7 +68,7 @@ class ReviewProgress:
 
 
 class ReviewerSession:
-    """The showings of one reviewer and what became of them; calls of several threads wait for each other."""
+    """The showings of one reviewer and their answers; thread-safe."""
 
     def __init__(
         self, ledger: Ledger, reviewer: str, texts: PageTexts, showings: Sequence[PassageView], final: bool
@@ -83,7 +83,7 @@ class ReviewerSession:
         self.show(showings)
 
     def show(self, showings: Sequence[PassageView]) -> None:
-        """Put these before the reviewer, in this order, and reread their judgments."""
+        """Set the reviewer's showings in this order, and reread their judgments."""
         with self.lock:
             self._shown = {(one.item.id, one.repeat): one for one in showings}
             self._keys = {key_of(self.reviewer, place): place for place in self._shown}
@@ -108,21 +108,21 @@ class ReviewerSession:
             return [(key_of(self.reviewer, place), self._shown[place]) for place in coming]
 
     def say(self, key: str, answer: Answer, time: str) -> LedgerEntry | None:
-        """Keep an answer, on disk when this returns; None where nothing was to be written, or it was sent again."""
+        """Save an answer durably; None if nothing had to be written or it was sent twice."""
         with self.lock:
             self._catch_up()
             place = self._place(key)
             if time in self._history.times:
                 return None
             if answer.kind is LedgerKind.LATER and self._final:
-                # a line would take the place of what this reviewer said before
+                # a line would replace this reviewer's earlier answer
                 self._put_off[place], self._first = time, None
                 return None
             entry = self._history.add(self._entry(place, answer, time))
             self._first = None
             if self._history.live and self._history.live[-1] is entry:
                 self._recount_one(place, entry)
-            else:  # it came late: newer entries win
+            else:  # it arrived late: newer entries win
                 self._recount()
             return entry
 
@@ -131,7 +131,7 @@ class ReviewerSession:
         with self.lock:
             self._catch_up()
             known = self._history.times.get(time)
-            if known is not None:  # sent again: it is done already
+            if known is not None:  # sent twice: already done
                 place = self._texts.place(known)
                 return (key_of(self.reviewer, place), known) if place in self._shown and place else None
             last = self._history.last(self._kinds, self._ever())
@@ -154,7 +154,7 @@ class ReviewerSession:
             return key_of(self.reviewer, self._first), last
 
     def progress(self) -> ReviewProgress:
-        """How far this reviewer is."""
+        """This reviewer's progress."""
         with self.lock:
             open_ = len(self._shown) - len(self._done)
             each = self._history.seconds_each()
@@ -183,13 +183,13 @@ class ReviewerSession:
 
     def _place(self, key: str) -> Place:
         if key not in self._keys:
-            raise SettingError("this passage is not in the review any more. Reload the page.")
+            raise SettingError("this passage is no longer in the review. Reload the page.")
         return self._keys[key]
 
     def _entry(self, place: Place, answer: Answer, time: str) -> LedgerEntry:
         item = self._shown[place].item
         if self._final and answer.kind is LedgerKind.CANNOT:
-            raise SettingError("who decides between reviewers chooses one of the three, or says later.")
+            raise SettingError("to settle a conflict, choose one of the three, or “later”.")
         kind = LedgerKind.ADJUDICATE if self._final and answer.kind is LedgerKind.JUDGE else answer.kind
         choice = answer.choice
         return LedgerEntry(
@@ -206,7 +206,7 @@ class ReviewerSession:
         )
 
     def _coming(self) -> Iterator[Place]:
-        """What is open: what was just taken back, repetitions that are due, first showings; what was put off last."""
+        """Open showings in order: just undone, due repetitions, first showings, then postponed ones."""
         first = self._first if self._first in self._shown and self._first not in self._done else None
         if first is not None:
             yield first
@@ -219,7 +219,7 @@ class ReviewerSession:
                 yield place
 
     def _repeats_due(self) -> list[Place]:
-        """Hidden repetitions whose time has come: spread over the second half, so that a new passage comes last."""
+        """Due hidden repetitions: spread over the second half, so that the last passage is a new one."""
         repeats = [p for p in self._shown if p[1]]
         judged, every = _first_showings(self._done), _first_showings(self._shown)
         return [
@@ -231,7 +231,7 @@ class ReviewerSession:
         ]
 
     def _catch_up(self) -> None:
-        """See what this reviewer wrote elsewhere."""
+        """Read what this reviewer wrote elsewhere."""
         if self._history.has_changed():
             self._recount()
 
@@ -246,7 +246,7 @@ class ReviewerSession:
                 self._recount_one(place, entry)
 
     def _recount_one(self, place: Place, entry: LedgerEntry) -> None:
-        """What the last word on a place makes of it."""
+        """The state of an item after its last entry."""
         if self._final:
             self._done |= {place} if entry.kind is LedgerKind.ADJUDICATE else set()
             return
@@ -291,7 +291,7 @@ class History:
         return next(reversed(self.times), "")
 
     def has_changed(self) -> bool:
-        """Whether somebody else wrote into this reviewer's file; what it says is read again."""
+        """Whether this reviewer's file changed on disk, so that it must be read again."""
         if self._bytes() == self._size:
             return False
         self.reread()
@@ -315,7 +315,7 @@ class History:
         return next(fits, None)
 
     def seconds_each(self) -> float | None:
-        """The mean time between recent entries without pauses; None where there are too few."""
+        """The mean time between recent entries without pauses; None if there are too few."""
         return pace(list(self.times))
 
     def _take(self, entry: LedgerEntry) -> None:

@@ -1,4 +1,4 @@
-"""The server of the review page: this machine only, and only for the page it gave out itself.
+"""The server of the review page: for this machine only, and only for its own page.
 
 Every request must name this machine as its host (a foreign name that leads here is refused), come from no other origin
 where the browser names one, and carry the token: in the address or a cookie for the
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 class RequestRefused(BakeoffError):
-    """A request that is not served, with the status it is answered with."""
+    """A refused request, with its HTTP status."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
@@ -49,7 +49,7 @@ class RequestRefused(BakeoffError):
 
 
 class _SentResponse(BaseModel):
-    """What every request of the page says: who, and which cards it has already."""
+    """What every request of the page contains: the reviewer, and the cards it already has."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     reviewer: str = Field(max_length=400)
@@ -57,13 +57,13 @@ class _SentResponse(BaseModel):
 
 
 def _moment(value: str) -> str:
-    """A time in the form the ledger keeps; 2026-13-40 is not one."""
+    """A valid time in the ledger's format."""
     try:
         same = datetime.strptime(value, _TIME).strftime(_TIME) == value
     except ValueError:
         same = False
     if not same:
-        raise ValueError("it is not a UTC time such as 2026-01-31T12:00:00.000000+00:00")
+        raise ValueError("not a UTC time such as 2026-01-31T12:00:00.000000+00:00")
     return value
 
 
@@ -112,12 +112,12 @@ class ReviewServer(ThreadingHTTPServer):
 
     @property
     def access(self) -> PageAccess:
-        """Who may open the page."""
+        """The access rules of the page."""
         return PageAccess(self.token, int(self.server_address[1]))
 
     @property
     def address(self) -> str:
-        """Where the page is, with the token that opens it."""
+        """The page's address with its token."""
         return f"http://{HOST}:{self.server_address[1]}/?{PARAMETER}={self.token}"
 
     def page(self) -> bytes:
@@ -137,7 +137,7 @@ class ReviewServer(ThreadingHTTPServer):
         return page(setup)
 
     def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002 - as the base class has it
-        """A closed connection is not logged; a fault of ours is."""
+        """Log errors of the server, but not closed connections."""
         gone = isinstance(sys.exc_info()[1], ConnectionError | TimeoutError)
         log.log(
             logging.DEBUG if gone else logging.ERROR, "a request of the review page failed", exc_info=True
@@ -177,13 +177,15 @@ class Handler(BaseHTTPRequestHandler):
             first = exc.errors(include_url=False, include_input=False)[0]
             self._error(HTTPStatus.BAD_REQUEST, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
         except SettingError as exc:
-            unsaved = "not saved" in str(exc)  # the disk is full or gone: the page keeps it and tries again
+            unsaved = "not saved" in str(
+                exc
+            )  # the disk is full or gone: the page keeps the answer and retries
             self._error(HTTPStatus.SERVICE_UNAVAILABLE if unsaved else HTTPStatus.CONFLICT, str(exc))
         except BakeoffError as exc:
             self._error(HTTPStatus.BAD_REQUEST, str(exc))
 
     def _check_sender(self) -> None:
-        host = ", ".join(self.headers.get_all("Host", []))  # said twice it is neither
+        host = ", ".join(self.headers.get_all("Host", []))  # a repeated header is ambiguous
         if not _LOOPBACK.fullmatch(host):
             raise RequestRefused(HTTPStatus.FORBIDDEN, f"host {host!r} is not this machine. {REFUSAL}")
         for origin in self.headers.get_all("Origin", []):
@@ -198,7 +200,7 @@ class Handler(BaseHTTPRequestHandler):
     def _page(self) -> None:
         path, _, query = self.path.partition("?")
         if path != "/":
-            raise RequestRefused(HTTPStatus.NOT_FOUND, f"nothing is at {path}.")
+            raise RequestRefused(HTTPStatus.NOT_FOUND, f"{path} does not exist.")
         if not self.server.access.allows(query, "; ".join(self.headers.get_all("Cookie", []))):
             raise RequestRefused(HTTPStatus.FORBIDDEN, REFUSAL)
         self._send(HTTPStatus.OK, "text/html; charset=utf-8", self.server.page())
@@ -212,7 +214,7 @@ class Handler(BaseHTTPRequestHandler):
             )
         form = self.routes.get(self.path)
         if form is None:
-            raise RequestRefused(HTTPStatus.NOT_FOUND, f"nothing is at {self.path}.")
+            raise RequestRefused(HTTPStatus.NOT_FOUND, f"{self.path} does not exist.")
         told = _serve(self.server.session, form.model_validate_json(body))
         data = json.dumps(asdict(told), ensure_ascii=False).encode("utf-8", "replace")
         self._send(HTTPStatus.OK, "application/json", data)
@@ -272,7 +274,7 @@ _FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSetup:
-    """What the script of the page must know of the review."""
+    """The settings of the page's script."""
 
     review: str
     """Distinguishes this review from another on the same port."""
@@ -282,7 +284,7 @@ class PageSetup:
     graded: bool
     adjudicate: bool
     choices: tuple[tuple[str, str, str], ...]
-    """Word, name and meaning of each button."""
+    """Value, name and meaning of each button."""
     guideline: str
 
 

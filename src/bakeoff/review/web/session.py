@@ -29,7 +29,7 @@ _OTHER_ANSWERS = {LedgerKind.CANNOT: "Can’t judge", LedgerKind.LATER: "Later"}
 
 @dataclass(frozen=True, slots=True)
 class ReviewOptions:
-    """How a review is held: graded or not, shuffled or most telling first, judged or decided between reviewers."""
+    """Options of a review: with grades or not, shuffled or most informative first, judging or adjudicating."""
 
     graded: bool = False
     by_stakes: bool = False
@@ -62,14 +62,14 @@ class PageState:
 
 @dataclass
 class ReviewSession:
-    """A review that is open to any number of reviewers at once."""
+    """A review open to several reviewers at once."""
 
     review: ReviewFolder
     options: ReviewOptions = field(default_factory=ReviewOptions)
     run: Path | None = None
 
     def __post_init__(self) -> None:
-        """Read the pool once; a reviewer gets a session when they come."""
+        """Read the pool once; each reviewer gets a session on arrival."""
         self.pool: ReviewPool = self.review.pool()
         self.judged: Counter[str] = Counter()
         self.name = self.pool.fingerprint()
@@ -82,14 +82,14 @@ class ReviewSession:
         self._ranker = NextItemRanker(self.review, self.pool) if self.options.by_stakes else None
 
     def open(self, reviewer: str, have: Iterable[str] = ()) -> PageState:
-        """A page was opened: everything is read again."""
+        """Reread everything when a page is opened."""
         own = self._reviewer_session(reviewer)
         own.show(self._showings(own.reviewer))
         self._point(own)
         return self._state(own, have)
 
     def say(self, reviewer: str, key: str, answer: Answer, time: str, have: Iterable[str] = ()) -> PageState:
-        """Keep an answer; it is on disk when this returns."""
+        """Save an answer durably."""
         own = self._reviewer_session(reviewer)
         entry = own.say(key, answer, time)
         self._count(own.reviewer, entry, 1)
@@ -112,7 +112,7 @@ class ReviewSession:
         return self._state(own, have, UndoneVote(key, said, entry.note))
 
     def close(self) -> None:
-        """Wait until what is being written is on disk."""
+        """Wait until pending writes are on disk."""
         for own in list(self._reviewers.values()):
             own.lock.acquire()
         if self._ranker is not None:
@@ -172,7 +172,7 @@ class ReviewSession:
 
 
 def checked_name(name: str) -> str:
-    """A reviewer's name without space around it, refused where it can't be one."""
+    """A reviewer's name without surrounding space, or an error if it is not valid."""
     clean = " ".join(name.split())
     if not clean or len(clean) > NAME_LIMIT or not clean.isprintable():
         raise SettingError(f"{name!r} is not a name. Give 1 to {NAME_LIMIT} letters.")
@@ -180,13 +180,13 @@ def checked_name(name: str) -> str:
 
 
 def _is_disputed(one: ItemOutcome, reviewer: str) -> bool:
-    """Whether reviewers differ on it, or this one has decided it."""
+    """Whether reviewers disagree on it, or this one has decided it."""
     mine = any(said.final and said.reviewer == reviewer for said in one.opinions)
     return one.state is OutcomeState.CONFLICT or (one.state is OutcomeState.ADJUDICATED and mine)
 
 
 def _pieces(pool: ReviewPool, run: Path | None) -> Iterable[tuple[str, int, int, str]]:
-    """Every text of the pool, and every text the run keeps where it is at hand."""
+    """Every text of the pool, and every stored text of the run if available."""
     yield from ((item.document_id, item.start, item.end, item.text) for item in pool.items)
     if run is not None:
         from bakeoff.runs.analysis import open_run
@@ -202,7 +202,7 @@ SWITCH_S = 0.0005
 
 
 class NextItemRanker:
-    """Which items are most informative, as far as is known; `rank` and `advice` are replaced whole, never changed."""
+    """The most informative items so far; `rank` and `advice` are replaced, never mutated."""
 
     def __init__(self, review: ReviewFolder, pool: ReviewPool) -> None:
         self._open_or_pool, self._pool = review, pool
@@ -213,11 +213,11 @@ class NextItemRanker:
         self.rank: dict[str, int] = {}
         self.advice = ""
         self._look()
-        # a keystroke asks for the interpreter some twenty times; each would wait so long while the order is made
+        # a keystroke needs the interpreter about twenty times and would wait each time while the order is computed
         sys.setswitchinterval(SWITCH_S)
 
     def note_judgment(self) -> None:
-        """A judgment was made; from time to time the order is made anew, in the background."""
+        """Count a judgment; every few judgments, recompute the order in the background."""
         with self._lock:
             self._moves += 1
             busy = self._working is not None and self._working.is_alive()
@@ -228,7 +228,7 @@ class NextItemRanker:
             self._working.start()
 
     def close(self) -> None:
-        """Wait for what is being computed."""
+        """Wait for the computation."""
         if self._working is not None:
             self._working.join()
 
@@ -245,7 +245,7 @@ class NextItemRanker:
 
 
 def advice(outlook: StoppingAdvice) -> str:
-    """Whether to go on, in words that name no system: who judges stays blind."""
+    """Whether to continue, without naming a system, so that reviewers stay blind."""
     if outlook.open == 0:
         return ""
     if outlook.certain:
