@@ -386,7 +386,7 @@ def test_single_keys_can_be_turned_off(
 ) -> None:
     page = visit(serve(review.folder).address)
     page.keyboard.press("?")
-    page.get_by_label("Single keys judge").uncheck()
+    page.get_by_label("Judge with single keys").uncheck()
     page.keyboard.press("Escape")
     page.keyboard.press("2")
     page.wait_for_timeout(200)

@@ -33,7 +33,7 @@ def test_then_it_is_their_own_pace() -> None:
     entries = [entry("ana", time) for time in times(*range(0, 80, 10))]
     found = estimate(60, entries)
     assert (found.low_s, found.high_s) == (pytest.approx(400), pytest.approx(900))
-    assert "10 s a passage" in found.sentence and found.sentence.startswith("about 7 min to 15 min")
+    assert "10 s per passage" in found.sentence and found.sentence.startswith("about 7 min to 15 min")
 
 
 def test_pauses_and_imported_bursts_say_nothing() -> None:

@@ -67,7 +67,7 @@ def test_a_line_that_a_crash_cut_off_is_said_and_the_next_one_counts(tmp_path: P
         assert [entry.item for entry in read.entries] == ["first", "second"]
     else:
         assert [entry.item for entry in read.entries] == ["first"]
-        assert "cut off" in read.notes[0]
+        assert "line 2" in read.notes[0] and "truncated" in read.notes[0]
     ledger.append(judged("third"))
     assert [entry.item for entry in ledger.read().entries][-1] == "third"
 

@@ -51,7 +51,7 @@ def test_a_changed_passage_does_not_inherit_its_judgment(pool: ReviewPool) -> No
     changed = replace(pool.items[1], text="another text")
     edited = replace(pool, items=(pool.items[0], changed, *pool.items[2:]))
     assert settled_pool(edited, said)[changed.id].state is OutcomeState.OPEN
-    assert "made on another text" in opinions_of(edited, said).notes[0]
+    assert "earlier text" in opinions_of(edited, said).notes[0]
 
 
 def test_a_passage_that_only_moved_keeps_its_judgment_and_it_is_said(pool: ReviewPool) -> None:

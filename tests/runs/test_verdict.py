@@ -118,7 +118,7 @@ def test_a_weighted_score_says_which_of_its_terms_lie_outside(
     register("stores", "slow", Slow)
     small.write_text(small.read_text().replace("[exact]", "[slow]") + "preset: lineage\n")
     (line,) = decision_lines(run(small, out=Path("run")))
-    found = re.search(r"weighted score (\S+) \((\S+) with latency_ms held between 0 and 1\)\. ", line)
+    found = re.search(r"weighted score (\S+) \((\S+) with latency_ms clamped to 0–1\)\. ", line)
     assert found, line
     assert float(found[2]) - float(found[1]) == pytest.approx(0.1, abs=0.001)
 

@@ -1,4 +1,4 @@
-"""What the decision rules of the source systems say of a run, in their own words: S0's and S4's."""
+"""The decision rules of S0 and S4 applied to a run, in their own words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bakeoff.stats.interaction import interaction
 
 
 def decision_lines(result: Result) -> list[str]:
-    """What the decision rules of the experiment's preset say of the leaders; nothing for presets without rules."""
+    """The decisions by the experiment's preset for the leaders; empty for presets without rules."""
     name = preset(result.record.preset).name if result.record.preset else ""
     if name == "lineage":
         return _lineage(result)
@@ -27,13 +27,13 @@ def decision_lines(result: Result) -> list[str]:
 
 
 def _lineage(result: Result) -> list[str]:
-    """The decision matrix, the best system's weighted score and band, and what its quality costs in latency."""
+    """The decision matrix, the best system's weighted score and band, and its trade-off with latency."""
     best = [_weighted_score(result, system) for system in result.comparison.ranking[:1]]
     return [*_matrix_lines(result), *best, *preset_trade(result)]
 
 
 def _matrix_lines(result: Result) -> list[str]:
-    """What the decision matrix says of the system in use, where the experiment names one."""
+    """The decision matrix of the system in use, if the experiment names one."""
     try:
         matrix = decision_matrix(result)
     except ComparisonError as exc:
@@ -48,7 +48,7 @@ def _weighted_score(result: Result, system: str) -> str:
     shown = "no weighted score" if score.value is None else f"weighted score {score.value:.3f}"
     missing = f" ({', '.join(score.missing)} missing)" if score.missing else ""
     outside = (
-        f" ({score.clamped_value:.3f} with {' and '.join(score.out_of_range)} held between 0 and 1)"
+        f" ({score.clamped_value:.3f} with {' and '.join(score.out_of_range)} clamped to 0–1)"
         if score.out_of_range
         else ""
     )
@@ -94,7 +94,7 @@ def leading_pair(result: Result, measure: str) -> tuple[str, str]:
 
 
 def s4_case(result: Result, challenger: str, incumbent: str, measure: str) -> S4Case:
-    """All that S4's rules look at: the pair, its categories where there are several, semantic lift where reviewed."""
+    """The input of S4's rules: the pair, its categories if there are several, semantic lift if reviewed."""
     matrix = result.matrix(measure)
     several = len({category for category in matrix.categories if category}) > 1
     settings = BootstrapSettings(result.record.seed)
@@ -108,13 +108,13 @@ def s4_case(result: Result, challenger: str, incumbent: str, measure: str) -> S4
 
 
 def _too_slow(result: Result, system: str) -> bool:
-    """Whether the experiment limits latency and a system is known to be beyond it."""
+    """Whether the experiment limits latency and a system exceeds the limit."""
     limit, seen = result.record.limits.get("p95_ms"), system_costs(result, system).p95_ms
     return limit is not None and seen is not None and seen > limit
 
 
 def _lift(result: Result, challenger: str, incumbent: str) -> PairComparison | None:
-    """Semantic lift of the two on queries people judged for both; None where too few are for an interval."""
+    """Semantic lift of both on queries that people judged for both; None if they are too few for an interval."""
     compared = semantic_lift(result)
     pair = compared.pair(challenger, incumbent) if compared else None
     return pair if pair is not None and pair.interval.low is not None else None

@@ -44,7 +44,7 @@ def export_run(
     reviews: Sequence[Path] = (),
     truth: Truth = "reviewed",
 ) -> Files:
-    """The files of a preset, named as itself or as its source system, for the folder of a run or of `bakeoff ann`.
+    """The files of a preset, by its name or its source system's, for the folder of a run or of `bakeoff ann`.
 
     `report_text` writes the report of a run, for a system whose files include one.
     `also` are runs of other days with the same truth, whose models enter the same files.
@@ -54,7 +54,7 @@ def export_run(
         return _export_benchmark(folder, preset.name)
     if also and preset.name != "lineage":
         raise SettingError(
-            f"--also is for --preset lineage; --preset {preset.name} writes the files of one run."
+            f"--also applies only to --preset lineage; --preset {preset.name} writes the files of one run."
         )
     results = open_runs([folder, *also], trust=trust, reviews=reviews, truth=truth)
     for result in results:
@@ -83,9 +83,11 @@ def _export_runs(results: Sequence[Result], preset: Preset, current: str | None)
 
 
 def _pair(result: Result, preset: str, challenger: str, incumbent: str) -> tuple[str, str]:
-    """The labels of the two systems asked for."""
+    """The labels of the two requested systems."""
     if preset != "goldsql":
-        raise SettingError(f"--pair is for --preset goldsql; --preset {preset} does not compare two systems.")
+        raise SettingError(
+            f"--pair applies only to --preset goldsql; --preset {preset} does not compare two systems."
+        )
     found = result.system(challenger), result.system(incumbent)
     if found[0] == found[1]:
         raise SettingError(f"--pair names {found[0]} twice. Name two systems: {'; '.join(result.done)}.")
@@ -93,7 +95,7 @@ def _pair(result: Result, preset: str, challenger: str, incumbent: str) -> tuple
 
 
 def _export_benchmark(folder: Path, preset: str) -> Files:
-    """The files of a comparison of stores on vectors, which has those of one preset only."""
+    """The files of a comparison of stores on vectors, which only one preset writes."""
     kind = kind_of(folder)
     if (kind, preset) == ("ann", "ann"):
         return ann.export_vectors(folder)
@@ -116,7 +118,7 @@ def _preset(name: str) -> Preset:
 
 
 def _notes(material: ExportContext, preset: Preset) -> Iterator[str]:
-    """What is null in the files and why, and which means rest on incomplete truth (F55)."""
+    """Notes on null values and their reasons, and on means with incomplete truth (F55)."""
     if material.result.record.unread_truth:
         incomplete = {one.query_id for one in material.result.record.unread_truth}
         yield (
@@ -135,7 +137,7 @@ def _notes(material: ExportContext, preset: Preset) -> Iterator[str]:
 
 
 def _remedy(material: ExportContext, preset: Preset) -> str:
-    """What measures them; the preset itself only where a run of this corpus could be scored by it."""
+    """How to measure them; the preset itself only if it can score a run of this corpus."""
     fewest = min([material.result.record.depth, *(row["chunks"] or 0 for row in material.systems)])
     if preset.unit is Unit.VECTOR and fewest < TRUE_NEIGHBOURS:
         return (

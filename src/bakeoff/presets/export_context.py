@@ -1,4 +1,4 @@
-"""What every export takes from a run: means, values by query, latencies, first results, names for files."""
+"""What exports read from a run: means, values by query, latencies, top results, names for files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StepLatency(NamedTuple):
 
 
 class ExportContext:
-    """A run as exports see it; what was not measured is None, never 0."""
+    """A run as exports see it; unmeasured values are None, never 0."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class ExportContext:
 
     @cached_property
     def slugs(self) -> dict[str, str]:
-        """A short name a system for files and columns: its embedder where that is unique."""
+        """A short name per system for files and columns: its embedder if that is unique."""
         embedders = [row["embedder"] or row["mode"] for row in self.systems]
         unique = len(set(embedders)) == len(embedders)
         names = embedders if unique else [row["system"] for row in self.systems]
@@ -105,7 +105,7 @@ class ExportContext:
         return None if other else str(measure)
 
     def values(self, system: str, measure: str | None) -> dict[str, float | None]:
-        """A measure by query; None where it was not computed or the run does not have it."""
+        """A measure by query; None if it was not computed or the run lacks it."""
         if measure is None:
             return {row["query_id"]: None for row in self.queries}
         return {query: self._scores.get((measure, system, query)) for query in self._ids}
@@ -224,7 +224,7 @@ def _array(values: Sequence[float]) -> np.ndarray:
 
 
 def _distinct(slugs: list[str]) -> list[str]:
-    """The same names, numbered where two are alike."""
+    """The same names, numbered if two are equal."""
     seen: dict[str, int] = {}
     out = []
     for slug in slugs:

@@ -1,4 +1,4 @@
-"""An export: files by name, identical bytes for the same run."""
+"""An export: files by name; the same run gives identical bytes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Files:
         there = [folder / name for name in wanted if (folder / name).exists()]
         if there and not overwrite:
             raise SettingError(
-                f"{there[0]} exists already. Choose another folder, or replace it with --force."
+                f"{there[0]} already exists. Choose another folder, or replace it with --force."
             )
         for name in sorted(wanted):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ Export = Callable[["ExportContext"], Files]
 
 
 def schema_name(shape: type[BaseModel]) -> str:
-    """The name that readers of the files know a shape by; classes may be renamed, published names may not."""
+    """The published name of a schema, which must not change when a class is renamed."""
     return shape.model_config.get("title") or shape.__name__
 
 

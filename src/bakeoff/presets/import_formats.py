@@ -1,4 +1,4 @@
-"""Foreign formats of queries with truth → a query file, with an account of where every field went."""
+"""Imports other tools' queries and truth into a query file, and reports where every field went."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bakeoff.truth.queries import QuerySet, query_set
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """A format that can be read: what it looks like, and who reads it."""
+    """A supported format: its description and its reader."""
 
     summary: str
     read: Callable[[Sequence[Path], ImportOptions], ImportedQueries]
@@ -45,7 +45,7 @@ IMPORTERS = {
 def read_foreign(
     format_: str, paths: Sequence[Path], options: ImportOptions | None = None
 ) -> ImportedQueries:
-    """The queries of foreign files in our words."""
+    """Import the queries of other tools' files."""
     if format_ not in IMPORTERS:
         near = did_you_mean(format_, list(IMPORTERS))
         raise SettingError(f"no format is called {format_!r}.{near} Formats: {', '.join(IMPORTERS)}.")
@@ -53,5 +53,5 @@ def read_foreign(
 
 
 def read_foreign_queries(format_: str, path: Path) -> QuerySet:
-    """The queries of one foreign file, checked as a query file of ours."""
+    """The queries of one file, validated like our own query files."""
     return query_set(parse(query_file(read_foreign(format_, [path])), path.name, QueryFileError))

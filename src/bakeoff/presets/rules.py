@@ -1,4 +1,4 @@
-"""Decision rules of the source systems: S0's weighted score and bands and S4's thresholds, by their data files."""
+"""Decision rules from the presets' data files: S0's weighted score and bands, S4's thresholds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bakeoff.measures.preset_settings import read_preset_file
 
 @dataclass(frozen=True, slots=True)
 class WeightedTerm:
-    """One term of a weighted score: the value itself, or 1 − value / `per` where smaller is better."""
+    """One term of a weighted score: the value itself, or 1 − value / `per` if smaller is better."""
 
     name: str
     weight: float
@@ -23,7 +23,7 @@ class WeightedTerm:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Where a value is good or poor, both strictly; `poor` is None where the source names no lower band."""
+    """The limits of good and poor values, both exclusive; `poor` is None if the source names no lower band."""
 
     name: str
     good: float
@@ -31,7 +31,7 @@ class Band:
     smaller_is_better: bool = False
 
     def read(self, value: float) -> str:
-        """The band of a value: good, mediocre, poor, or 'not good' where no lower band is defined."""
+        """The band of a value: good, mediocre, poor, or 'not good' if no lower band is defined."""
         if value < self.good if self.smaller_is_better else value > self.good:
             return "good"
         if self.poor is None:
@@ -51,12 +51,12 @@ S0_ACTIONS = _S0.actions
 
 @dataclass(frozen=True, slots=True)
 class S4Thresholds:
-    """S4's lines, and this product's reading of what S4 leaves open; differences in points of MRR."""
+    """S4's limits, and our interpretation of what S4 leaves open; differences in points of MRR."""
 
     clear: float
     close: float
     similar_wins: float
-    """Wins are similar where they differ by at most this share of the queries; a majority is of non-ties."""
+    """Wins are similar if they differ by at most this share of the queries; a majority is of non-ties."""
 
 
 S4 = S4Thresholds(**read_preset_file("goldsql").decision)
@@ -64,7 +64,7 @@ S4 = S4Thresholds(**read_preset_file("goldsql").decision)
 
 @dataclass(frozen=True, slots=True)
 class WeightedScore:
-    """A weighted score as the source defines it, unclamped, and with every term held between 0 and 1."""
+    """A weighted score as the source defines it, unclamped, and with every term clamped to 0–1."""
 
     value: float | None
     clamped_value: float | None
@@ -84,7 +84,7 @@ class BandReading:
 def weighted_score(
     values: Mapping[str, float | None], terms: tuple[WeightedTerm, ...] = S0_SCORE
 ) -> WeightedScore:
-    """The weighted score of a system; null with the missing names where a value was not computed."""
+    """The weighted score of a system; null with the missing names if a value was not computed."""
     known = [(term, value) for term in terms if (value := values.get(term.name)) is not None]
     missing = tuple(term.name for term in terms if values.get(term.name) is None)
     if missing:
@@ -97,7 +97,7 @@ def weighted_score(
 
 
 def read_bands(values: Mapping[str, float | None], bands: tuple[Band, ...] = S0_BANDS) -> BandReading:
-    """The bands of a system's values and the action they lead to; mixed bands are named, not rounded to one.
+    """The bands of a system's values and the resulting action; mixed bands are listed, not merged.
 
     Good needs every value to be good (S0-27). Mediocre and poor are decided by the values that have such a band
     (S0-28, S0-29): a fast model with poor quality is poor.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SIGNALS = 2
-"""S4-11 calls a chunk relevant that holds "multiple" signals."""
+"""S4-11 calls a chunk relevant if it contains "multiple" signals."""
 _LITERAL = re.compile(r"'((?:[^']|'')*)'")
 _SQL_TAGS = ("verification_sql", "sql")
 

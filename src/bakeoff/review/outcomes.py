@@ -9,6 +9,7 @@ from enum import StrEnum
 from bakeoff.measures.labels import Label
 from bakeoff.review.ledger import LedgerEntry, LedgerKind, current_entries
 from bakeoff.review.pool import ReviewPool
+from bakeoff.runtime.count_text import count
 
 
 class OutcomeState(StrEnum):
@@ -163,11 +164,8 @@ def _opinion(entry: LedgerEntry, item: str) -> Vote:
 
 def _notes(changed: int, gone: int, carried: int) -> tuple[str, ...]:
     said = (
-        (
-            changed,
-            "judgments refer to an earlier text of the passage and do not count: judge these items again.",
-        ),
-        (gone, "judgments are about passages that are no longer in the pool and do not count."),
-        (carried, "judgments were carried over to the same text at another place."),
+        (changed, "not counted, made on an earlier text of the passage: judge these items again."),
+        (gone, "not counted, of passages that are no longer in the pool."),
+        (carried, "carried over to the same text in another place."),
     )
-    return tuple(f"{count} {text}" for count, text in said if count)
+    return tuple(f"{count(number, 'judgment')} {text}" for number, text in said if number)

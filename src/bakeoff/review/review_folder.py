@@ -78,7 +78,7 @@ class ReviewFolder:
         if self.ledger.read().entries:
             raise SettingError(
                 f"people judged {self.folder} by {pool.labels}, so it can't change to {wanted}. "
-                "Begin another review with: bakeoff review export RUN --to FOLDER"
+                "Start another review with: bakeoff review export RUN --to FOLDER"
             )
         write_pool(replace(pool, labels=wanted), self.pool_file)
         return wanted
@@ -90,8 +90,8 @@ class ReviewFolder:
         if before is None or before.fingerprint() == pool.fingerprint():
             return ""
         return (
-            f"the pool of {len(before.items)} items was replaced by one of {len(pool.items)}; judgments of texts that "
-            "are in both go on to count."
+            f"the pool of {len(before.items)} items was replaced by one of {len(pool.items)}; judgments of "
+            "unchanged texts still count."
         )
 
 

@@ -61,7 +61,7 @@ def opinion_on(server: JsonClient, model: str, item: ReviewItem) -> SuggestedGra
         text = answer["choices"][0]["message"]["content"]
     except OTHER_SHAPE as exc:
         raise ModelFailure(
-            f"{server.host} answered in another shape than chat completions have ({exc!r}). Check --url."
+            f"{server.host} did not answer in the format of chat completions ({exc!r}). Check --url."
         ) from exc
     return read_opinion(text)
 

@@ -1,4 +1,4 @@
-"""S1's table: approximate against exact neighbours, one row a system (S1-2..9)."""
+"""S1's table: approximate against exact neighbours, one row per system (S1-2..9)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ FORMULA = ("=", "+", "-", "@")
 
 
 def export_ann(material: ExportContext) -> Files:
-    """ann_results.csv of a run; an empty cell was not measured."""
+    """ann_results.csv of a run; an empty cell means not measured."""
     return _table([(row["system"], _values(material, row)) for row in material.systems])
 
 
 def export_vectors(folder: Path) -> Files:
-    """ann_results.csv of a folder of `bakeoff ann`, one row a store and setting; an empty cell was not measured."""
+    """ann_results.csv of a folder of `bakeoff ann`, one row per store and setting; an empty cell means not measured."""
     data = read_ann(folder)
     files = _table([(point.label, _point_values(point, data.k)) for point in data.points])
     if data.k == K:
@@ -54,7 +54,7 @@ def _point_values(point: PointRow, k: int) -> list[float | None]:
 
 
 def _text(text: str) -> str:
-    """A text that a spreadsheet shows and does not compute: one that begins like a formula gets an apostrophe."""
+    """Text that a spreadsheet does not evaluate: an apostrophe precedes anything that looks like a formula."""
     line = " ".join(text.split())
     return f"'{line}" if line.startswith(FORMULA) else line
 

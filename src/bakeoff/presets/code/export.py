@@ -40,9 +40,9 @@ class AnswerLevel(Shape):
 
 
 class ModelRow(Shape):
-    """One system; `embeddings_measured` says which earlier run the speed is of, null where it is of this one.
+    """One system; `embeddings_measured` names the earlier run that measured the speed, null if it was this one.
 
-    The speed is of the model's own work; its start is in `model_start_seconds`, always of this run.
+    The speed excludes the model's start, which is in `model_start_seconds`, always from this run.
     """
 
     model: str | None
@@ -67,7 +67,7 @@ class Benchmark(Shape):
 
 
 def export_code(material: ExportContext) -> Files:
-    """benchmark.json, and its table as a report."""
+    """benchmark.json, and its table as a Markdown report."""
     record = material.result.record
     shape = Benchmark(
         name=record.name,
@@ -101,7 +101,7 @@ def _report(material: ExportContext, shape: Benchmark) -> str:
         "",
         f"{shape.queries} queries, run {markdown_tables.escape_markdown(material.result.record.run)}. "
         "“file” counts whole files, “answer” "
-        "whether a result held the answer itself; a dash was not measured. Speeds are of this run's machine, or have "
+        "whether a result contained the answer itself; a dash means not measured. Speeds come from this run, or have "
         "the date of the run that made the vectors.",
         "",
         *markdown_tables.table([*headings, START, "emb/sec"], rows, left=3),
@@ -134,7 +134,7 @@ def _row(material: ExportContext, row: TableRow) -> ModelRow:
 def _means(
     material: ExportContext, system: str, wanted: Mapping[str, tuple[str, int | None]], unit: str
 ) -> dict[str, float | None]:
-    """The means of the measures of one unit; None where the run does not have one."""
+    """The means of the measures of one unit; None if the run lacks one."""
     return {alias: material.mean(system, material.pick(name, k, unit)) for alias, (name, k) in wanted.items()}
 
 

@@ -69,7 +69,7 @@ def _truth(item: Fields, query: str, ledger: ImportLog) -> tuple[TruthValue, dic
     if rules:
         return combine_rules(rules), unplaced
     ledger.attend(
-        "no expected file is named; written as unjudged. Write negative where nothing answers it.", query
+        "no expected file is named; written as unjudged. Write negative if nothing answers it.", query
     )
     return "unjudged", unplaced
 
@@ -82,7 +82,7 @@ def _keywords(words: list[str], files: list[str]) -> JsonObject:
 def _ranges(
     item: Fields, files: list[str], query: str, ledger: ImportLog
 ) -> tuple[list[dict[str, object]], dict[str, str]]:
-    """The line ranges of an answer, and what names no file where several are expected."""
+    """The line ranges of an answer, and ranges without a file if several files are expected."""
     found: list[JsonObject] = []
     unplaced: dict[str, str] = {}
     for field in ("answer_lines", "answer_regions"):
@@ -100,7 +100,7 @@ def _ranges(
 
 
 def _parse_ranges(value: object, file: str, item: Fields, name: str) -> list[dict[str, object]]:
-    """Ranges of lines however they are written: [4, 9], "4-9", {file, start, end}, {file: [[4, 9]]}."""
+    """Line ranges in any notation: [4, 9], "4-9", {file, start, end}, {file: [[4, 9]]}."""
     if isinstance(value, dict):
         return _mapping(value, file, item, name)
     if isinstance(value, int) and not isinstance(value, bool):

@@ -13,7 +13,7 @@ from bakeoff.stats.number_format import advantage, points, probability, question
 
 @dataclass(frozen=True, slots=True)
 class S4Case:
-    """A challenger a against a cheaper incumbent b: MRR, its categories, and semantic lift where reviewed."""
+    """A challenger a against a cheaper incumbent b: MRR, its categories, and semantic lift if reviewed."""
 
     mrr: PairComparison
     measure: str = "MRR"
@@ -128,7 +128,7 @@ DECISION_B: tuple[S4Rule, ...] = (
 
 
 def decide_s4(case: S4Case, table: tuple[S4Rule, ...]) -> S4Decision:
-    """What the first rule of the table that holds recommends, with the numbers it looked at."""
+    """The recommendation of the first matching rule, with the numbers behind it."""
     rule = next(rule for rule in table if rule.holds(case))
     when = rule.when.format(clear=points(case.thresholds.clear)[0], close=points(case.thresholds.close)[0])
     mrr = case.mrr

@@ -1,4 +1,4 @@
-"""S4's figures of a run: its measures by their short names, the pair it compares, and what it decides."""
+"""S4's figures of a run: measures by short name, the compared pair, and the decision."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ LIFT = ("SemLift", 10)
 
 
 def measures_of(material: ExportContext) -> dict[str, str | None]:
-    """The measure behind each of S4's short names, where the run has it."""
+    """The measure behind each of S4's short names, if the run has it."""
     return {alias: material.pick(*name) for alias, name in MEASURES.items()}
 
 
 def pair_of(material: ExportContext) -> PairComparison | None:
-    """The pair asked for, or the leaders, the one with the larger index first; None with fewer than two systems."""
+    """The requested pair, or the two leaders, the larger index first; None with fewer than two systems."""
     measure = material.pick(*MEASURES["mrr"])
     if len(material.systems) < 2 or measure is None:
         return None
@@ -44,7 +44,7 @@ def decision_of(material: ExportContext, pair: PairComparison | None) -> str:
 
 
 def lifts_of(material: ExportContext, system: str) -> dict[str, float | None]:
-    """Semantic lift by query, of those that people judged."""
+    """Semantic lift of each judged query."""
     return material.values(system, material.pick(*LIFT))
 
 
@@ -71,11 +71,11 @@ def latency_of(material: ExportContext, system: str) -> float | None:
 
 
 def mean_of(values: list[float | None]) -> float | None:
-    """The mean of what is known."""
+    """The mean of the known values."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
 
 def as_yes_no(value: float | None) -> bool | None:
-    """Whether a hit was made."""
+    """Whether there was a hit."""
     return None if value is None else value > 0

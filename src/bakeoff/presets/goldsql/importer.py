@@ -19,7 +19,7 @@ FORMAT = "goldsql"
 _UNIVERSAL = ("universal_valid_sections", "universal_sections")
 _NAMELESS = ("queries", "gold_queries")
 _MARKS = {"query", "query_text", "question", "ground_truth"}
-"""Fields by which a list is known as one of queries."""
+"""Fields that identify a list of queries."""
 
 
 def import_goldsql(paths: Sequence[Path], options: ImportOptions) -> ImportedQueries:
@@ -37,7 +37,7 @@ def import_goldsql(paths: Sequence[Path], options: ImportOptions) -> ImportedQue
     others = {key: value for key, value in located.data.items() if key not in (*lists, taken)}
     metadata = file_metadata(located, others, drafts, ledger)
     if re.search(r"^\s*#", path.read_text(encoding="utf-8"), re.MULTILINE):
-        ledger.attend("the comments of the source are not carried over; look at them there.")
+        ledger.attend("comments of the source file are not imported.")
     return ledger.collect(FORMAT, (path,), metadata, drafts)
 
 
@@ -47,14 +47,14 @@ def _is_queries(value: object) -> bool:
 
 
 def _items(located: YamlDocument, lists: Sequence[str]) -> Iterator[tuple[Keys, str]]:
-    """The position of each query, and the category its list is named after."""
+    """The position of each query and its category, the name of its list."""
     for key in lists:
         category = "" if key in _NAMELESS else key.removesuffix("_queries")
         yield from (((key, place), category) for place in range(len(located.data[key])))
 
 
 def _universal(located: YamlDocument, lists: Sequence[str], ledger: ImportLog) -> tuple[str, tuple[str, ...]]:
-    """The key and names of the sections that are valid for every section query, where some query has sections."""
+    """The key and names of sections valid for every section query, if any query has sections."""
     key = next((key for key in _UNIVERSAL if key in located.data), "")
     if not key or not any(_has_sections(row) for name in lists for row in located.data[name]):
         return "", ()
@@ -113,6 +113,6 @@ def _inner(item: Fields, located: YamlDocument, at: Keys, ledger: ImportLog) -> 
 
 
 def _marks(inner: Fields) -> dict[str, str]:
-    """The section accuracy a query should reach, under the name that reports look for."""
+    """A query's minimum section accuracy, under the name that reports use."""
     key, value = inner.take(ACCURACY, "tags.min_accuracy")
     return {ACCURACY[0]: as_tag(value)} if key else {}

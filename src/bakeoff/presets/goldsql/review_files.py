@@ -1,4 +1,4 @@
-"""Review files of the SQL-truth benchmark as that tool counts them, and what its counting does not see (F46).
+"""Review files of the SQL-truth benchmark as that tool counts them, and what its counting misses (F46).
 
 Its rules: a judgment counts where it equals one of the three words but for case; anything else is passed over without
 a word. The means divide by all results of complete files, the figures of a query by its counted results only.
@@ -25,7 +25,7 @@ _WORDS = {label.value: label for label in Label if label.value}
 
 @dataclass(frozen=True, slots=True)
 class QueryCount:
-    """Counts of one query; the shares are of the counted results alone."""
+    """Counts of one query; shares refer to the counted results only."""
 
     query: str
     counts: Counter[Label]
@@ -55,7 +55,7 @@ class StoredCounts:
     by_report: int = 0
 
     def count(self, label: Label) -> int:
-        """How many results carry a label."""
+        """The number of results with a label."""
         return sum(one.counts[label] for one in self.queries)
 
     @property
@@ -75,7 +75,7 @@ class StoredCounts:
 
 
 def stored_counts(folder: Path) -> list[StoredCounts]:
-    """The counts of each model, made as that tool makes them; other files are skipped."""
+    """The counts of each model by that tool's rules; other files are skipped."""
     found: dict[str, StoredCounts] = {}
     for path in review_files(folder):
         data = _read_json(path)
@@ -90,7 +90,7 @@ def stored_counts(folder: Path) -> list[StoredCounts]:
 
 
 def explain_differences(stored: Iterable[StoredCounts], imported: ImportedReview) -> list[str]:
-    """Why the honest figures differ from the stored ones, in sentences with their numbers."""
+    """Why our figures differ from the stored ones, in sentences with numbers."""
     counts = list(stored)
     said = [_passed_over(one) for one in counts if one.passed_over]
     said += [f"{gone.path.name} is left out here: {gone.reason}" for gone in imported.refused]

@@ -6,7 +6,7 @@ from bakeoff.presets.export_files import Shape
 
 
 class Metrics(Shape):
-    """Means over the queries that were scored."""
+    """Means over the scored queries."""
 
     mean_mrr: float | None
     std_mrr: float | None
@@ -20,7 +20,7 @@ class Metrics(Shape):
 
 
 class MetricGroup(Shape, title="Group"):
-    """The queries of one category or difficulty that were scored."""
+    """The scored queries of one category or difficulty."""
 
     mean_mrr: float | None
     count: int
@@ -69,7 +69,7 @@ class GoldSide(Shape, title="Side"):
 
 
 class ComparisonReport(Shape):
-    """The two best models, or the pair asked for, paired by query; wins and losses are those of `second`."""
+    """The two best models, or the requested pair, paired by query; wins and losses are those of `second`."""
 
     measure: str
     models: list[GoldSide]
@@ -86,7 +86,7 @@ class ComparisonReport(Shape):
 
 
 class Combined(Shape):
-    """Figures by rules, those with people's judgments in their place, and semantic lift on common queries."""
+    """Figures by rules, figures with human judgments, and semantic lift on common queries."""
 
     automated: dict[str, Metrics]
     human_adjusted: dict[str, Metrics] | None

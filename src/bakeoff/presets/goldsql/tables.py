@@ -67,7 +67,7 @@ def tables_of(material: ExportContext, pair: PairComparison | None) -> dict[str,
 
 
 def _review_details(material: ExportContext, judged: Sequence[tuple[str, str, float]]) -> pa.Table:
-    """One row per model and completely reviewed query; `all_models` where every reviewed model has the query."""
+    """One row per model and completely reviewed query; `all_models` if every reviewed model has the query."""
     import pyarrow as pa
 
     models = {slug for slug, _, _ in judged}
@@ -90,7 +90,7 @@ def _review_details(material: ExportContext, judged: Sequence[tuple[str, str, fl
 
 
 def per_query(material: ExportContext, system: str) -> pa.Table:
-    """S4-61's columns, one row a query."""
+    """S4-61's columns, one row per query."""
     import pyarrow as pa
 
     rows, steps = material.queries, material.steps(system)
@@ -109,7 +109,7 @@ def per_query(material: ExportContext, system: str) -> pa.Table:
 
 
 def _scores(alias: str, material: ExportContext, system: str, measure: str | None) -> pa.Array:
-    """A measure by query: hits as yes or no, all others as numbers."""
+    """A measure by query: hits as booleans, all others as numbers."""
     import pyarrow as pa
 
     values = list(material.values(system, measure).values())
@@ -121,7 +121,7 @@ def _scores(alias: str, material: ExportContext, system: str, measure: str | Non
 
 
 def _by(material: ExportContext, label: str, measure: str | None) -> pa.Table:
-    """One row a model and group; it pivots on the group and the model by `mrr` (S4-64)."""
+    """One row per model and group; `mrr` can be pivoted by group and model (S4-64)."""
     import pyarrow as pa
 
     rows = [

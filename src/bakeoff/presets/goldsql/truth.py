@@ -1,4 +1,4 @@
-"""What a query of gold_queries.yaml states as its truth, and which of it is the truth of its category."""
+"""The statements of a query in gold_queries.yaml, and which of them are the truth of its category."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bakeoff.truth.importers.rules import combine_rules, documents
 from bakeoff.types import JsonObject
 
 SIGNALS = 2
-"""S4-11 calls a chunk relevant that holds "multiple" signals."""
+"""S4-11 calls a chunk relevant if it contains "multiple" signals."""
 ROLES = {
     "incident": ("documents",),
     "section": ("sections",),
@@ -33,7 +33,7 @@ _COUNTS = {
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing a query states: its field, what it is as (part of) a rule, and what it is as a tag."""
+    """One statement of a query: its field, its form as (part of) a rule, and its form as a tag."""
 
     kind: str
     source: str
@@ -44,7 +44,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What holds for all queries of a file."""
+    """Settings of all queries of a file."""
 
     options: ImportOptions
     universal: tuple[str, ...]
@@ -100,14 +100,14 @@ def _reports(fields: Fields, context: Context) -> Statement | None:
 
 
 def _report(name: str, context: Context) -> str:
-    """A report's name; one without an extension, or each where that is asked for, matches all extensions."""
+    """A report's name; without an extension, or with `--any-extension`, it matches all extensions."""
     stem, _, extension = name.rpartition(".")
     if not stem or not extension.isalnum() or len(extension) > 4:
         return f"{name}.*"
     if context.options.any_extension:
         return f"{stem}.*"
     context.ledger.attend(
-        "reports are named with their extension; where your corpus has another one, import with --any-extension."
+        "reports are named with their extension; if your corpus has another one, import with --any-extension."
     )
     return name
 

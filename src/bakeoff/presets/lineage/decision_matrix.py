@@ -19,7 +19,7 @@ CANDIDATE = "Candidate"
 
 @dataclass(frozen=True, slots=True)
 class MatrixColumn:
-    """One system: its value of each criterion, None where it has none, and its weighted score."""
+    """One system: its value of each criterion, None if unknown, and its weighted score."""
 
     system: str
     values: tuple[float | None, ...]
@@ -80,7 +80,7 @@ def is_lineage(result: Result) -> bool:
 
 
 def decision_matrix(*results: Result) -> DecisionMatrix | None:
-    """The current system against all others, by the lineage preset; None where no run names a current system.
+    """The current system against all others, by the lineage preset; None if no run names a current system.
 
     The first of several runs that names one counts; a system that several have is shown with its run.
     """
@@ -101,13 +101,13 @@ def decision_matrix(*results: Result) -> DecisionMatrix | None:
 
 
 def name_current(results: Sequence[Result], name: str | None) -> list[Result]:
-    """The same runs with another system as the one in use, in the first run that has it."""
+    """The same runs with another current system, in the first run that has it."""
     if name is None:
         return list(results)
     for place, result in enumerate(results):
         if len(match_labels(name, result.done, results[0].letters if place == 0 else {})) == 1:
             return [result.with_current(name), *results[:place], *results[place + 1 :]]
-    return [results[0].with_current(name), *results[1:]]  # refused there, with the systems it has
+    return [results[0].with_current(name), *results[1:]]  # the error lists the systems
 
 
 def lineage_values(result: Result, system: str) -> dict[str, float | None]:

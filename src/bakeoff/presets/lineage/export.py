@@ -1,4 +1,4 @@
-"""S0's files: one JSON a model and a Markdown comparison (S0-2, S0-19, S0-22, S0-25, S0-26, S0-36, S0-37)."""
+"""S0's files: one JSON file per model and a Markdown comparison (S0-2, S0-19, S0-22, S0-25, S0-26, S0-36, S0-37)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CRITERIA = {"precision_at_5": "P@5", "recall_at_10": "R@10", "mrr": "MRR", "ndcg
 
 
 class CategoryGroup(Shape, title="Group"):
-    """The queries of one category; `count` is of those that were scored."""
+    """The queries of one category; `count` covers scored ones."""
 
     precision_at_5: float | None
     recall_at_10: float | None
@@ -71,12 +71,12 @@ class LineageModelResults(Shape, title="ModelResults"):
 
 
 def export_lineage(material: ExportContext) -> Files:
-    """A JSON file a model, and the comparison."""
+    """One JSON file per model, and the comparison."""
     return export_runs([material])
 
 
 def export_runs(materials: Sequence[ExportContext]) -> Files:
-    """A JSON file a model of one run or of several (S0-48), and the comparison of all of them, dated by the newest."""
+    """One JSON file per model of one or several runs (S0-48), and a comparison of all, dated by the newest."""
     conclusion = conclude(materials)
     names = model_names(materials)
     models = [
@@ -92,7 +92,7 @@ def export_runs(materials: Sequence[ExportContext]) -> Files:
 
 
 def conclude(materials: Sequence[ExportContext]) -> Conclusion:
-    """The verdict of one run, or that over the systems of several runs of one truth, by quality alone."""
+    """The verdict of one run, or by quality alone over the systems of several runs with the same truth."""
     if len(materials) == 1:
         (material,) = materials
         advice = material.result.recommendation
@@ -108,7 +108,7 @@ def conclude(materials: Sequence[ExportContext]) -> Conclusion:
 
 
 def model_names(materials: Sequence[ExportContext]) -> dict[tuple[str, str], str]:
-    """The name of each run's models as their engine has them (S0-36).
+    """The engine's names of each run's models (S0-36).
 
     Models of one run with the same name get short names of their systems; models of several runs, the run's name.
     """
@@ -216,7 +216,7 @@ def _report(
 
 
 def _models(models: list[LineageModelResults]) -> list[str]:
-    """The table of models, best score first; with run and date where there are several runs."""
+    """The table of models, best score first; with run and date if there are several runs."""
     several = len({model.run for model in models}) > 1
     headings = ["model", "P@5", "R@10", "MRR", "nDCG@5", "latency ms", "dims", "score", "band"]
     ranked = sorted(models, key=lambda model: (model.score is None, -(model.score or 0.0)))
@@ -230,7 +230,7 @@ def _models(models: list[LineageModelResults]) -> list[str]:
 
 
 def _matrix(materials: Sequence[ExportContext]) -> list[str]:
-    """The decision matrix, where the current model is named (S0-23)."""
+    """The decision matrix, if the current model is named (S0-23)."""
     matrix = decision_matrix(*(material.result for material in materials))
     if matrix is None:
         return []
@@ -239,7 +239,7 @@ def _matrix(materials: Sequence[ExportContext]) -> list[str]:
 
 
 def _query_counts(materials: Sequence[ExportContext]) -> str:
-    """How many queries there are, how many of them are in no mean (F48), and the runs."""
+    """The number of queries, how many are excluded from means (F48), and the runs."""
     queries = materials[0].queries
     negative = sum(bool(query["negative"]) for query in queries)
     left = f", {negative} of them without a right answer and in no mean" if negative else ""

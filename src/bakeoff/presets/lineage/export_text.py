@@ -1,4 +1,4 @@
-"""What S0's comparison says in words: why it matters, how values read, what size and speed are traded for."""
+"""Texts of S0's comparison: why it matters, what values mean, and trade-offs of size and speed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIMENSIONS = (
     "Models of 768 or 1,024 dimensions are often better, and slower and larger to keep; models of 384 or 512 are "
     "faster. That 384 is the sweet spot for SQL is a rule of thumb: the table above says what holds for these files."
 )
-"""S0-26, as a statement to be held against the measured rows and never as a verdict (C-27)."""
+"""S0-26, as a statement to check against the measured rows, never as a verdict (C-27)."""
 
 
 OTHER_DAYS = (
@@ -56,7 +56,7 @@ def value_readings(material: ExportContext, system: str, measures: Sequence[str 
 
 
 def index_sizes(systems: Sequence[TableRow]) -> str:
-    """The smallest and the largest index among the systems that have vectors, or nothing where they are alike."""
+    """The smallest and the largest index of the systems with vectors; empty if they are equal."""
     known = [(row["index_bytes"], row["dims"], row["system"]) for row in systems]
     rows = sorted(row for row in known if row[0] is not None and row[1] is not None)
     if len({dims for _, dims, _ in rows}) < 2:
@@ -73,7 +73,7 @@ SPANS = (("at rank 1", 1, 1), ("at 2–3", 2, 3), ("at 4–10", 4, 10), ("deeper
 
 
 def interpret_mean(measure: str | Measure, value: float | None) -> str:
-    """One sentence that reads a mean; a measure without a reading of its own is only named with its value."""
+    """One sentence that explains a mean; other measures are only named with their value."""
     wanted = parse(measure)
     name = f"M{wanted}" if wanted.name == "RR" else str(wanted)
     if value is None:

@@ -41,6 +41,6 @@ def _truth(files: list[str], query: str, ledger: ImportLog) -> TruthValue:
     if files:
         return documents(files, exact=False)
     ledger.attend(
-        "no relevant file is named; written as unjudged. Write negative where nothing answers it.", query
+        "no relevant file is named; written as unjudged. Write negative if nothing answers it.", query
     )
     return "unjudged"

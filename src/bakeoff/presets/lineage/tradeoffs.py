@@ -1,4 +1,4 @@
-"""S0's two rules on quality against latency (S0-25) as an ordered table; what they leave open is reported as open."""
+"""S0's two rules on quality against latency (S0-25) as an ordered table; cases they do not cover are reported."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class TradeOff:
 
     @property
     def gain(self) -> float:
-        """How many times the quality of the faster one; infinite where that is 0."""
+        """The ratio of the qualities; infinite if the faster one's is 0."""
         return self.quality[0] / self.quality[1] if self.quality[1] > 0 else float("inf")
 
     @property
     def price(self) -> float:
-        """How many times the latency of the faster one; infinite where that is 0."""
+        """The ratio of the latencies; infinite if the faster one's is 0."""
         return self.latency_ms[0] / self.latency_ms[1] if self.latency_ms[1] > 0 else float("inf")
 
 
@@ -66,7 +66,7 @@ TRADE_RULES: tuple[TradeRule, ...] = (
 
 
 def weigh_trade_off(trade: TradeOff) -> tuple[str, str]:
-    """The name of the first rule that holds, and a sentence with the numbers it looked at."""
+    """The name of the first matching rule, and a sentence with its numbers."""
     rule = next(rule for rule in TRADE_RULES if rule.holds(trade))
     (good, less), (slow, fast) = trade.quality, trade.latency_ms
     seen = f"{trade.measure} {good:.3f} against {less:.3f}, mean latency {slow:.3g} ms against {fast:.3g} ms"

@@ -52,9 +52,9 @@ class IngestionRecord(Shape, title="Ingestion"):
     total_time_sec: float | None
     resources: VectordbResources | None
     documents_resources: VectordbResources | None = None
-    """Of the process that read, cut and embedded the documents."""
+    """Resources of the process that read, chunked and embedded the documents."""
     memory_growth_mb: float | None = None
-    """By how much the engine's process grew while the index was built; null with the reason in the note."""
+    """Growth of the engine's process while the index was built; null with the reason in the note."""
     memory_growth_note: str = ""
     across_runs: dict[str, RunSpread] | None = None
     notes: dict[str, str] | None = None
@@ -62,7 +62,7 @@ class IngestionRecord(Shape, title="Ingestion"):
 
 
 class VectordbQueryResult(Shape, title="QueryResult"):
-    """Figures of searches for `top_k` chunks, over runs that each ingested, indexed and searched anew.
+    """Figures of searches for `top_k` chunks, over independent runs.
 
     `avg_latency_ms` is the mean of the search in each run, without embedding the query; `queries_per_second` the median
     rate of one client. `precision_at_k` is divided by the distinct documents among these chunks, and `mrr` looks no
@@ -122,7 +122,7 @@ class SpeedComparisons(Shape):
 
 
 def export_vectordb(material: ExportContext) -> Files:
-    """One JSON file per system, and the comparison of their speeds where configurations were repeated."""
+    """One JSON file per system, and a comparison of speeds if configurations were repeated."""
     found = read_configurations(material.result)
     contents: dict[str, bytes] = {}
     shapes: dict[str, type[Shape]] = {}
@@ -281,7 +281,7 @@ def _at(
 
 
 def _similarity(material: ExportContext, system: str, k: int) -> float | None:
-    """The mean score of the first k results; null beyond the ten that are read."""
+    """The mean score of the top k results; null beyond ten."""
     if k > TOP:
         return None
     scores = [row["score"] for rows in material.first(system).values() for row in rows if row["rank"] <= k]
@@ -290,20 +290,20 @@ def _similarity(material: ExportContext, system: str, k: int) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class LoadSummary:
-    """What the process that holds a system's engine took, as stored: while its index was built, and while asked."""
+    """The stored resources of a system's engine process: while its index was built and during searches."""
 
     building: Mapping[str, object] | None = None
     asking: Mapping[str, object] | None = None
 
 
 def seen_under_load(result: Result, system: str) -> LoadSummary:
-    """By the newest load, at its lightest; nothing without a load, and no building where the index was only opened."""
+    """Resources from the newest load at its lightest; empty without a load, no build figures if it opened the index."""
     if not all_loads(result.path):
         return LoadSummary()
     try:
         record = open_load(result.path).record
     except BakeoffError:
-        return LoadSummary()  # the report's section on load says why
+        return LoadSummary()  # the report's section on load explains it
     built = [one for one in record["systems"] if one["system"] == system and one["build_time_s"] is not None]
     points = [point for point in record["points"] if not point["probe"]] or record["points"]
     mine = sorted((point for point in points if point["system"] == system), key=load_weight)
@@ -314,6 +314,6 @@ def seen_under_load(result: Result, system: str) -> LoadSummary:
 
 
 def _engine(stored: Mapping[str, Json]) -> Mapping[str, Json] | None:
-    """The server's side where one was seen, else the client's, which holds embedded engines."""
+    """The server's figures if there is one, else the client's, which holds embedded engines."""
     sides = [stored.get(side) or {} for side in ("server", "client")]
     return next((one for one in sides if one.get("avg_memory_mb") is not None), None)

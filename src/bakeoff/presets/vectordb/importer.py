@@ -51,6 +51,6 @@ def _truth(ids: list[str], query: str, ledger: ImportLog) -> TruthValue:
     if ids:
         return documents(ids)
     ledger.attend(
-        "relevant_doc_ids is empty; written as unjudged. Write negative where nothing answers it.", query
+        "relevant_doc_ids is empty; written as unjudged. Write negative if nothing answers it.", query
     )
     return "unjudged"

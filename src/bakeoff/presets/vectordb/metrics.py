@@ -44,7 +44,7 @@ def mrr(retrieved_chunks: Sequence[Any], ground_truth: Any) -> float | None:
 
 
 def calculate_mean_mrr(values: Iterable[float | None]) -> float | None:
-    """The mean over queries that have a value; None where none has (the source says 0.0)."""
+    """The mean over queries that have a value; None if none has (the source returns 0.0)."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
@@ -74,7 +74,7 @@ calculate_mrr = mrr
 
 
 def doc_id(chunk: object) -> str:
-    """The document of a chunk: a name, a mapping with doc_id, or anything with metadata; '' where it has none."""
+    """The document of a chunk: a name, a mapping with doc_id, or anything with metadata; '' if there is none."""
     if isinstance(chunk, str):
         return chunk
     inner = chunk if isinstance(chunk, Mapping) else {"metadata": getattr(chunk, "metadata", None)}
@@ -87,7 +87,9 @@ def _relevant(ground_truth: Any) -> set[str]:
     """Document ids, or a test case that holds them as `relevant_doc_ids`."""
     named = ground_truth.get("relevant_doc_ids", ()) if isinstance(ground_truth, Mapping) else ground_truth
     if isinstance(named, str):
-        raise DataError(f"the relevant documents are one text, {named!r}. Give a list of document ids.")
+        raise DataError(
+            f"the relevant documents are a single string, {named!r}. Give a list of document ids."
+        )
     return {str(one) for one in named if one}
 
 
@@ -97,7 +99,7 @@ def _score_chunks(chunks: Sequence[object], ground_truth: object, k: int, name: 
     if not relevant:
         return None
     documents = [doc_id(one) for one in chunks[:k]]
-    if measure.definition.chunk_depth:  # its ranking has each document once
+    if measure.definition.chunk_depth:  # the ranking contains each document once
         documents = [one for one in dict.fromkeys(documents) if one]
     first = {document: place for place, document in reversed(list(enumerate(documents)))}
     grades = [

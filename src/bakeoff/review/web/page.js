@@ -35,7 +35,7 @@ async function post(path, body) {
     const said = await answer.json().catch(() => ({}));
     if (answer.status === 403 && await renew(gone.signal)) await new Promise(() => {});
     if (answer.status >= 500 || answer.status === 403) throw new Error(said.error || "the server failed");
-    throw new Wrong(said.error || `the server answers ${answer.status}`);
+    throw new Wrong(said.error || `the server answered ${answer.status}`);
   } finally { clearTimeout(timer); }
 }
 
@@ -60,7 +60,7 @@ async function persist(path, body, said) {
     } catch (fault) {
       if (fault instanceof Wrong) throw fault;
       const why = fault.message && !/fetch|abort|network/i.test(fault.message) ? ` (${fault.message})` : "";
-      lost(said ? `Not saved yet${why}: “${said}” is kept in this browser and sent again until it is.`
+      lost(said ? `Not saved yet${why}: “${said}” stays in this browser and is sent again until it is saved.`
         : `No answer from the review server${why}. Is it still running? Trying again.`);
       await new Promise(go => { wake = go; setTimeout(go, wait); });
     }
@@ -220,10 +220,10 @@ function showContext() {
 
 function finished(p) {
   at("done-title").textContent = p.total ? (setup.adjudicate ? "Everything is decided." : "Everything is judged.")
-    : (setup.adjudicate ? "Reviewers agree: there is nothing to decide." : "There is nothing open to judge.");
+    : (setup.adjudicate ? "Reviewers agree: there are no conflicts to settle." : "There is nothing left to judge.");
   const cannot = p.cannot ? `${p.cannot} could not be judged. ` : "";
   const each = p.seconds_each === null ? "" : `You took ${p.seconds_each < 10 ? p.seconds_each.toFixed(1) : Math.round(p.seconds_each)} seconds per judgment (median). `;
-  at("done-text").textContent = p.total ? `${cannot}${each}All judgments are on disk. Thank you, ${reviewer}.\nYou may close this page.` : "You may close this page.";
+  at("done-text").textContent = p.total ? `${cannot}${each}All judgments are saved. Thank you, ${reviewer}.\nYou can close this page.` : "You can close this page.";
   at("done").focus();
 }
 
@@ -385,7 +385,7 @@ async function begin(name) {
   }
 }
 
-at("run").textContent = (setup.adjudicate ? "Deciding between reviewers · " : "Review · ") + setup.run;
+at("run").textContent = (setup.adjudicate ? "Settling conflicts · " : "Review · ") + setup.run;
 document.title = (setup.adjudicate ? "Decide · " : "Review · ") + setup.run;
 const given = new URLSearchParams(location.search).get("reviewer") || setup.reviewer || store.get("reviewer");
 if (given && given.trim()) begin(given.trim()); else askName();
