@@ -59,3 +59,15 @@ def test_pairs_are_corrected_together() -> None:
 def test_scores_without_categories_are_refused() -> None:
     with pytest.raises(ComparisonError):
         interaction(ScoreMatrix.of({"a": {"q": 1.0}, "b": {"q": 0.0}}, "RR"), "a", "b", BootstrapSettings(1))
+
+
+def test_pairs_tested_together_get_the_figures_of_a_pair_alone() -> None:
+    rng = np.random.default_rng(5)
+    values = rng.random((4, 40))
+    values[2, 3] = np.nan
+    names = tuple(f"q{place:02d}" for place in range(40))
+    matrix = ScoreMatrix(("a", "b", "c", "d"), names, values, "RR", ("x", "y") * 20)
+    together = interactions(matrix, "a", ["b", "c", "d"], BootstrapSettings(1, 1000))
+    alone = [interaction(matrix, "a", other, BootstrapSettings(1, 1000)) for other in "bcd"]
+    assert [(one.b, one.p, one.categories) for one in together] == [(o.b, o.p, o.categories) for o in alone]
+    assert together[1].categories[1].n == 19

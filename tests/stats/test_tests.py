@@ -12,6 +12,7 @@ from bakeoff.stats.quantiles import expansion, t_quantile, t_two_sided
 from bakeoff.stats.tests import (
     doubled_ranks,
     flips_for,
+    pair_randomisations,
     randomisation,
     randomisations,
     scaled_differences,
@@ -156,3 +157,17 @@ def test_equal_systems_differ_in_five_percent_of_samples_though_ties_count_half(
     columns = mostly_the_same(np.random.default_rng(n), (n, 3000), GOOD, same)
     found = np.mean([result.p <= 0.05 for result in randomisations(columns, seed=1, flips=1000)])
     assert found <= 0.06
+
+
+@pytest.mark.parametrize("kind", ["graded", "hits", "reciprocal ranks", "nearly equal"])
+def test_pairs_of_systems_get_the_p_values_of_their_columns(kind: str) -> None:
+    values = np.random.default_rng(3).random((30, 7))
+    values = {
+        "graded": values,
+        "hits": (values < 0.7).astype(float),
+        "reciprocal ranks": 1 / np.ceil(values * 8),
+        "nearly equal": 0.5 + 1e-5 * values,
+    }[kind]
+    first, second = np.triu_indices(7, 1)
+    expected = randomisations(values[:, first] - values[:, second], seed=2, flips=20_000)
+    assert pair_randomisations(values, seed=2, flips=20_000) == expected

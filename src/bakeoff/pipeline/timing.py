@@ -7,17 +7,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bakeoff.pipeline.chunk import ChunkedCorpus
-from bakeoff.pipeline.embed import ChunkVectors
-from bakeoff.pipeline.index import OpenIndex
-from bakeoff.pipeline.query_pipeline import SystemAnswers
-from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.pipeline.system_tables import LATENCIES
 from bakeoff.storage.schemas import TIMINGS
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+
+    from bakeoff.pipeline.chunk import ChunkedCorpus
+    from bakeoff.pipeline.embed import ChunkVectors
+    from bakeoff.pipeline.index import OpenIndex
+    from bakeoff.pipeline.query_pipeline import SystemAnswers
+    from bakeoff.pipeline.read import ReadCorpus
 
 PERCENTILES = (50, 90, 95, 99)
 STATISTICS = ("mean_ms", *(f"p{percentile}_ms" for percentile in PERCENTILES))

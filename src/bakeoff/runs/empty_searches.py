@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from bakeoff.pipeline.system_tables import SystemResult
 from bakeoff.runs.record import EmptySearchRecord
-from bakeoff.truth.queries import QuerySet
+
+if TYPE_CHECKING:
+    from bakeoff.pipeline.system_tables import SystemResult
+    from bakeoff.truth.queries import QuerySet
 
 NOTEWORTHY = 0.02
 """Searches are reported above this share of queries without a result."""

@@ -3,8 +3,9 @@ queries are clustered, clusters are drawn."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -88,9 +89,8 @@ def intervals_at(
     """For each level, one interval per column from the same resamples; `each` runs many columns in parallel."""
     matrix = as_columns(columns)
     grouped = as_clusters(clusters, matrix)
-    made: list[list[Interval]] = [
-        [_undefined_interval(settings.at(level), "") for _ in matrix.T] for level in levels
-    ]
+    at_levels = [settings.at(level) for level in levels]
+    made = [[_undefined_interval(one, "")] * matrix.shape[1] for one in at_levels]
     for numbers, mask in groups_by_mask(matrix):
         sample = matrix[np.ix_(mask, numbers)]
         members = grouped.among(mask)
@@ -98,11 +98,12 @@ def intervals_at(
         reasons = [_why_undefined(column, members, len(sample)) for column in values.T]
         sound = [place for place, why in enumerate(reasons) if not why]
         ends = _ends(values[:, sound], settings, levels, members.df, each) if sound else []
-        for level, row in zip(levels, made, strict=True):
+        for one, row in zip(at_levels, made, strict=True):
             for number, why in zip(numbers, reasons, strict=True):
-                row[number] = _undefined_interval(settings.at(level), why)
-        for level, row, pair in zip(levels, made, ends, strict=False):
-            for place, interval in zip(sound, _intervals(pair, settings.at(level), bounds), strict=True):
+                if why:
+                    row[number] = _undefined_interval(one, why)
+        for one, row, pair in zip(at_levels, made, ends, strict=False):
+            for place, interval in zip(sound, _intervals(pair, one, bounds), strict=True):
                 row[numbers[place]] = interval
     return made
 
@@ -185,12 +186,19 @@ def _snap_to_zero(ends: FloatArray) -> FloatArray:
 
 
 def _intervals(ends: Ends, settings: BootstrapSettings, bounds: tuple[float, float] | None) -> list[Interval]:
-    intervals, blank = [], _undefined_interval(settings, "")
-    for low, high in zip(*ends, strict=True):
-        inside = (float(low), float(high)) if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
-        clipped = bounds is not None and (low < bounds[0] or high > bounds[1])
-        intervals.append(replace(blank, low=float(inside[0]), high=float(inside[1]), clipped=bool(clipped)))
-    return intervals
+    least, most = (-math.inf, math.inf) if bounds is None else bounds
+    return [
+        Interval(
+            low=max(low, least),
+            high=min(high, most),
+            level=settings.level,
+            method=settings.method,
+            resamples=settings.resamples,
+            seed=settings.seed,
+            clipped=low < least or high > most,
+        )
+        for low, high in zip(ends[0].tolist(), ends[1].tolist(), strict=True)
+    ]
 
 
 def _undefined_interval(settings: BootstrapSettings, reason: str) -> Interval:

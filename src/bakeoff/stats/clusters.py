@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ WORKING_ICC = 0.1
 """Assumed correlation within a cluster, for the degrees of freedom; chosen by coverage, see docs/statistics.md."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Clusters:
     """The cluster number of each query, from 0 in order of first appearance."""
 
@@ -28,22 +29,22 @@ class Clusters:
         numbers: dict[str, int] = {}
         return cls(np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.int64))
 
-    @property
+    @cached_property
     def sizes(self) -> IntArray:
         """Number of queries in each cluster."""
         return np.bincount(self.codes)
 
-    @property
+    @cached_property
     def count(self) -> int:
         """Number of clusters."""
         return int(self.codes.max()) + 1 if len(self.codes) else 0
 
-    @property
+    @cached_property
     def alone(self) -> bool:
         """Whether every query is its own cluster."""
         return self.count == len(self.codes)
 
-    @property
+    @cached_property
     def df(self) -> float:
         """Degrees of freedom of a mean: clusters − 1 if all have the same size, fewer otherwise."""
         sizes = self.sizes.astype(np.float64)

@@ -9,7 +9,15 @@ from itertools import combinations
 import numpy as np
 
 from bakeoff.errors import ComparisonError
-from bakeoff.stats.arrays import NOISE, BlockMapper, BoolArray, FloatArray, IntArray, without_nan
+from bakeoff.stats.arrays import (
+    NOISE,
+    BlockMapper,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    groups_by_mask,
+    without_nan,
+)
 from bakeoff.stats.bootstrap import BootstrapSettings, intervals_at, mean_intervals
 from bakeoff.stats.clusters import Clusters, Dependence, EffectiveQuestions, dependence, effective_questions
 from bakeoff.stats.comparison import Comparison, DroppedQueries, PairComparison, ScoreMatrix, SystemSummary
@@ -19,7 +27,7 @@ from bakeoff.stats.equivalence import Bounds, possible_means
 from bakeoff.stats.intervals import Interval
 from bakeoff.stats.number_format import join_names
 from bakeoff.stats.power import POWER, detectable_difference, queries_needed
-from bakeoff.stats.tests import flips_for, randomisations, wilcoxon
+from bakeoff.stats.tests import flips_for, pair_randomisations, randomisations
 
 CORRECTIONS = ("holm", "max-t")
 
@@ -63,6 +71,15 @@ class _PairNumbers:
     p_max_t: float | None
     possible: Bounds | None
     holds_level: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _PairColumn:
+    """A pair's differences, the queries scored for both, and the clusters of these."""
+
+    differences: FloatArray
+    common: BoolArray
+    clusters: Clusters
 
 
 def compare(
@@ -144,7 +161,14 @@ def _pair_numbers(
         return []
     seed, flips = settings.bootstrap.seed, flips_for(pairs, settings.alpha)
     summed = columns if clusters.alone else clusters.sums(np.nan_to_num(columns))
-    p_values = [result.p for result in randomisations(summed, seed, flips, each)]
+    missing = np.isnan(scored.values)
+    if (
+        missing.any(axis=0) == missing.all(axis=0)
+    ).all():  # a query not scored for any system has no difference
+        tested = pair_randomisations(clusters.sums(np.nan_to_num(scored.values.T)), seed, flips, each)
+    else:
+        tested = randomisations(summed, seed, flips, each)
+    p_values = [result.p for result in tested]
     stepped: list[float] | list[None] = [None] * pairs
     if settings.correction == "max-t":
         stepped = max_t(summed, seed, flips)
@@ -171,8 +195,10 @@ def _pair_numbers(
 def _comparison(scored: _ScoredPair, columns: FloatArray, numbers: list[_PairNumbers]) -> Comparison:
     matrix, settings = scored.matrix, scored.settings
     places = combinations(range(len(matrix.systems)), 2)
+    masks = _masks(scored.clusters, columns)
     pairs = tuple(
-        _pair(scored, place, columns[:, number], numbers[number]) for number, place in enumerate(places)
+        _pair(scored, place, _PairColumn(columns[:, number], *masks[number]), numbers[number])
+        for number, place in enumerate(places)
     )
     ranked = _well_scored(scored.values)
     shared = _shared_queries(scored.values, ranked)
@@ -194,6 +220,15 @@ def _comparison(scored: _ScoredPair, columns: FloatArray, numbers: list[_PairNum
     )
 
 
+def _masks(clusters: Clusters, columns: FloatArray) -> dict[int, tuple[BoolArray, Clusters]]:
+    """For each column the queries scored for both systems and their clusters, made once for all that share them."""
+    found = {}
+    for numbers, mask in groups_by_mask(columns):
+        members = clusters.among(mask)
+        found.update({int(number): (mask, members) for number in numbers})
+    return found
+
+
 def _questions(scored: _ScoredPair, ranked: IntArray, shared: BoolArray) -> EffectiveQuestions | None:
     """Effective number of shared questions: from the pairs' differences, or the scores of a single system."""
     values = scored.values[np.ix_(ranked, shared)]
@@ -202,14 +237,13 @@ def _questions(scored: _ScoredPair, ranked: IntArray, shared: BoolArray) -> Effe
 
 
 def _pair(
-    scored: _ScoredPair, place: tuple[int, int], column: FloatArray, numbers: _PairNumbers
+    scored: _ScoredPair, place: tuple[int, int], column: _PairColumn, numbers: _PairNumbers
 ) -> PairComparison:
     matrix, values, settings = scored.matrix, scored.values, scored.settings
-    common = ~np.isnan(column)
+    common, clusters = column.common, column.clusters
     a, b = values[place[0]][common], values[place[1]][common]
-    kept = column[common]
+    kept = column.differences[common]
     n = len(kept)
-    clusters = scored.clusters.among(common)
     depends = dependence(kept, clusters) if n else None
     difference = float(kept.mean()) if n else None
     sd = float(kept.std(ddof=1)) if n > 1 else None
@@ -226,7 +260,6 @@ def _pair(
         interval=numbers.interval,
         equivalence_interval=numbers.equivalence,
         counts=win_loss_tie(direction * kept, settings.tie_tolerance),
-        p_wilcoxon=wilcoxon(clusters.sums(kept[:, None])[:, 0]).p,
         p_randomisation=numbers.p_randomisation,
         p_holm=numbers.p_holm,
         p_max_t=numbers.p_max_t,
@@ -245,6 +278,7 @@ def _pair(
         possible=numbers.possible,
         holds_level=numbers.holds_level,
         deciding=tuple(matrix.queries[i] for i in np.flatnonzero(common)[deciding_places(kept)]),
+        differences=clusters.sums(kept[:, None])[:, 0],
     )
 
 
@@ -261,7 +295,7 @@ def _dropped_queries(scored: _ScoredPair, place: tuple[int, ...]) -> tuple[Dropp
     matrix = scored.matrix
     missing = np.isnan(scored.values[list(place)])
     found = []
-    for number in np.flatnonzero(missing.any(axis=0)):
+    for number in np.flatnonzero(missing.any(axis=0)).tolist():
         query = matrix.queries[number]
         if query in matrix.structural:
             reason = f"cannot be scored: {matrix.structural[query]}"

@@ -15,6 +15,7 @@ from bakeoff.stats.clusters import Dependence, EffectiveQuestions
 from bakeoff.stats.effects import WinLossTie
 from bakeoff.stats.intervals import Interval
 from bakeoff.stats.power import queries_for_level, queries_needed
+from bakeoff.stats.tests import wilcoxon
 
 NO_SPREAD = 1e-9
 """Smaller standard deviations are rounding errors."""
@@ -136,7 +137,6 @@ class PairComparison:
     interval: Interval
     equivalence_interval: Interval
     counts: WinLossTie
-    p_wilcoxon: float
     p_randomisation: float
     p_holm: float
     p_max_t: float | None
@@ -157,6 +157,8 @@ class PairComparison:
     comparisons."""
     deciding: tuple[str, ...] = ()
     """The few queries whose differences outweigh all others together; empty if more than a few are needed."""
+    differences: FloatArray = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+    """The differences that are tested: one per query, or per cluster the sum of its queries'."""
 
     def _repr_html_(self) -> str:
         """HTML for notebooks: both means, the difference with its interval, and the decision."""
@@ -169,6 +171,11 @@ class PairComparison:
         heads = (self.a, self.b, "difference", "95 % interval", "corrected p", "better", "questions")
         row = (*numbers, interval, f"{self.p_corrected:.3f}", self.better or "not shown", f"{self.n}")
         return html_table(heads, [row])
+
+    @property
+    def p_wilcoxon(self) -> float:
+        """p-value of the signed-rank test of this pair alone, computed when it is asked for."""
+        return wilcoxon(self.differences).p
 
     @property
     def clusters(self) -> int:
@@ -276,6 +283,7 @@ class PairComparison:
             equivalence_interval=self.equivalence_interval.negate(),
             possible=None if self.possible is None else (0.0 - self.possible[1], 0.0 - self.possible[0]),
             counts=self.counts.reverse(),
+            differences=-self.differences,
             cliffs_delta=None if self.cliffs_delta is None else 0.0 - self.cliffs_delta,
         )
 

@@ -24,6 +24,7 @@ from bakeoff.stats.arrays import (
 )
 from bakeoff.stats.clusters import Clusters, as_clusters
 from bakeoff.stats.comparison import ScoreMatrix
+from bakeoff.stats.quantiles import quantiles_of_rows
 
 DRAWS = 4_000
 WEIGHTS_PER_BLOCK = 2_000_000
@@ -73,15 +74,15 @@ def _bounds(
 
 def _block_bounds(alphas: tuple[float, ...], seed: int, part: FloatArray) -> list[list[Bounds]]:
     values, extreme = part[:-1], part[-1]
-    least, most = np.empty((DRAWS, part.shape[1])), np.empty((DRAWS, part.shape[1]))
+    least, most = np.empty((part.shape[1], DRAWS)), np.empty((part.shape[1], DRAWS))
     start = 0
     for weights in weight_blocks(len(part), DRAWS, [seed, len(part), 4]):
         stop = start + len(weights)
-        seen, unseen = weights[:, :-1] @ values, weights[:, -1:] * extreme
-        least[start:stop], most[start:stop] = seen - unseen, seen + unseen
+        seen, unseen = values.T @ weights[:, :-1].T, extreme[:, None] * weights[:, -1]
+        least[:, start:stop], most[:, start:stop] = seen - unseen, seen + unseen
         start = stop
-    low = np.round(np.quantile(least, alphas, axis=0), DECIMALS)
-    high = np.round(np.quantile(most, [1 - alpha for alpha in alphas], axis=0), DECIMALS)
+    low = np.round(quantiles_of_rows(least, alphas), DECIMALS)
+    high = np.round(quantiles_of_rows(most, [1 - alpha for alpha in alphas]), DECIMALS)
     return [
         [(float(a), float(b)) for a, b in zip(*ends, strict=True)] for ends in zip(low, high, strict=True)
     ]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 
 from bakeoff.errors import ComparisonError
-from bakeoff.stats.arrays import NOISE, FloatArray
-from bakeoff.stats.bootstrap import BootstrapSettings, mean_interval
+from bakeoff.stats.arrays import NOISE, FloatArray, IntArray, groups_by_mask
+from bakeoff.stats.bootstrap import BootstrapSettings, mean_intervals
 from bakeoff.stats.clusters import Clusters
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.correction import holm
@@ -63,46 +62,79 @@ class Interaction:
 def interactions(
     matrix: ScoreMatrix, system: str, others: Sequence[str], settings: BootstrapSettings
 ) -> tuple[Interaction, ...]:
-    """Test one system against each other one, with Holm's correction over the pairs."""
-    found = [interaction(matrix, system, other, settings) for other in others]
-    adjusted = holm([one.p for one in found])
-    return tuple(replace(one, p_holm=p) for one, p in zip(found, adjusted, strict=True))
+    """Test one system against each other one on the queries scored for both, with Holm's correction over the pairs.
+
+    Pairs that share their queries share the random draws.
+    """
+    if not matrix.categories:
+        raise ComparisonError(f"scores of {matrix.measure} have no categories. Give one per query.")
+    if not others:
+        return ()
+    matrix = matrix.sort_queries()
+    values = matrix.without_structural()
+    sign = 1.0 if matrix.higher_is_better else -1.0
+    rows = [matrix.systems.index(other) for other in others]
+    advantages = (sign * (values[matrix.systems.index(system)] - values[rows])).T
+    every = Clusters.of(matrix.clusters, len(matrix.queries))
+    found: dict[int, tuple[float, tuple[CategoryDifference, ...]]] = {}
+    for numbers, common in groups_by_mask(advantages):
+        labels, clusters = np.array(matrix.categories)[common].tolist(), every.among(common)
+        columns = advantages[np.ix_(common, numbers)]
+        p_values = _test_labels(columns, labels, settings.seed, clusters)
+        by_pair = zip(
+            *_by_category(columns, labels, settings, clusters, matrix.largest_difference), strict=True
+        )
+        for number, p, parts in zip(numbers, p_values, by_pair, strict=True):
+            found[int(number)] = (p, parts)
+    adjusted = holm([found[number][0] for number in range(len(others))])
+    return tuple(
+        Interaction(system, other, found[number][0], adjusted[number], found[number][1])
+        for number, other in enumerate(others)
+    )
 
 
 def interaction(matrix: ScoreMatrix, a: str, b: str, settings: BootstrapSettings) -> Interaction:
     """Test one pair on the queries scored for both."""
-    if not matrix.categories:
-        raise ComparisonError(f"scores of {matrix.measure} have no categories. Give one per query.")
-    matrix = matrix.sort_queries()
-    values = matrix.without_structural()
-    advantage = values[matrix.systems.index(a)] - values[matrix.systems.index(b)]
-    if not matrix.higher_is_better:
-        advantage = -advantage
-    common = ~np.isnan(advantage)
-    labels = np.array(matrix.categories)[common].tolist()
-    clusters = Clusters.of(matrix.clusters, len(matrix.queries)).among(common)
-    test = label_permutation_p if clusters.alone else partial(cluster_flip_p, clusters=clusters)
-    p = test(advantage[common], labels, settings.seed)
-    found = _by_category(advantage[common], labels, settings, clusters, matrix.largest_difference)
-    return Interaction(a, b, p, p, found)
+    return interactions(matrix, a, [b], settings)[0]
+
+
+def _test_labels(columns: FloatArray, labels: Sequence[str], seed: int, clusters: Clusters) -> list[float]:
+    """The p-value of each column; where queries depend on each other, by flips of clusters."""
+    if clusters.alone:
+        return label_permutation_tests(columns, labels, seed)
+    return [cluster_flip_p(column, labels, seed, clusters=clusters) for column in columns.T]
 
 
 def label_permutation_p(differences: FloatArray, labels: Sequence[str], seed: int) -> float:
     """p-value of the spread of category means under shuffled labels; never 0."""
-    names = sorted(set(labels))
+    return label_permutation_tests(differences[:, None], labels, seed)[0]
+
+
+def label_permutation_tests(columns: FloatArray, labels: Sequence[str], seed: int) -> list[float]:
+    """The same p-value for each column of differences, all with the same shuffled labels."""
+    n, names = len(columns), sorted(set(labels))
     if len(names) < 2:
-        return 1.0
-    member = np.array([[label == name for name in names] for label in labels], dtype=np.float64)
-    sizes = member.sum(axis=0)
-    observed = float(((differences @ member) ** 2 / sizes).sum())
-    generator = np.random.default_rng([seed, len(differences), 2])
-    rows = max(1, CELLS_PER_BLOCK // len(differences))
-    reached = 0
+        return [1.0] * columns.shape[1]
+    codes = np.array([names.index(label) for label in labels])
+    sizes = np.bincount(codes)
+    observed = _spread_of_means([columns[codes == code].sum(axis=0) for code in range(len(names))], sizes)
+    generator = np.random.default_rng([seed, n, 2])
+    rows = max(1, CELLS_PER_BLOCK // n)
+    reached = np.zeros(columns.shape[1], dtype=np.int64)
     for start in range(0, PERMUTATIONS, rows):
         count = min(rows, PERMUTATIONS - start)
-        shuffled = generator.permuted(np.tile(differences, (count, 1)), axis=1)
-        reached += int((((shuffled @ member) ** 2 / sizes).sum(axis=1) >= observed - NOISE).sum())
-    return (reached + 1) / (PERMUTATIONS + 1)
+        places = generator.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
+        shuffled = np.empty((count, n), dtype=codes.dtype)
+        np.put_along_axis(shuffled, places, np.broadcast_to(codes, (count, n)), axis=1)
+        sums = [(shuffled == code).astype(np.float64) @ columns for code in range(len(names))]
+        reached += (_spread_of_means(sums, sizes) >= observed - NOISE).sum(axis=0)
+    return [(int(one) + 1) / (PERMUTATIONS + 1) for one in reached]
+
+
+def _spread_of_means(sums: list[FloatArray], sizes: IntArray) -> FloatArray:
+    """Squared category means weighted by size, from the sum of each category."""
+    spread: FloatArray = np.sum([one**2 / size for one, size in zip(sums, sizes, strict=True)], axis=0)
+    return spread
 
 
 def cluster_flip_p(differences: FloatArray, labels: Sequence[str], seed: int, *, clusters: Clusters) -> float:
@@ -125,16 +157,21 @@ def cluster_flip_p(differences: FloatArray, labels: Sequence[str], seed: int, *,
 
 
 def _by_category(
-    advantage: FloatArray, labels: list[str], settings: BootstrapSettings, clusters: Clusters, largest: float
-) -> tuple[CategoryDifference, ...]:
+    columns: FloatArray, labels: list[str], settings: BootstrapSettings, clusters: Clusters, largest: float
+) -> list[list[CategoryDifference]]:
+    """For each category the advantage of every column on it."""
     names = list(dict.fromkeys(labels))
     alpha = (1 - settings.level) / max(1, len(names))
     made = []
     for name in names:
         chosen = np.array([label == name for label in labels])
-        part, together = advantage[chosen], clusters.among(chosen)
-        interval = mean_interval(part, settings.at(1 - alpha), clusters=together)
-        ((ends,),) = possible_means(part, [largest], (alpha,), settings.seed, clusters=together)
-        sure = ends is not None and not ends[0] <= 0.0 <= ends[1]
-        made.append(CategoryDifference(name, len(part), float(part.mean()), interval, sure))
-    return tuple(made)
+        part, together = columns[chosen], clusters.among(chosen)
+        intervals = mean_intervals(part, settings.at(1 - alpha), clusters=together)
+        extremes = np.full(part.shape[1], largest)
+        (bounds,) = possible_means(part, extremes, (alpha,), settings.seed, clusters=together)
+        found = []
+        for mean, interval, ends in zip(part.mean(axis=0), intervals, bounds, strict=True):
+            sure = ends is not None and not ends[0] <= 0.0 <= ends[1]
+            found.append(CategoryDifference(name, len(part), float(mean), interval, sure))
+        made.append(found)
+    return made

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from statistics import NormalDist
+
+import numpy as np
 
 from bakeoff.stats.arrays import FloatArray
 
@@ -24,6 +27,18 @@ def t_two_sided(statistic: float, df: float) -> float:
     from scipy.special import stdtr
 
     return float(2 * stdtr(df, -abs(statistic)))
+
+
+def quantiles_of_rows(rows: FloatArray, shares: Sequence[float]) -> FloatArray:
+    """For each share the interpolated quantile of every row; the rows are reordered."""
+    last = rows.shape[1] - 1
+    below = [min(int(share * last), max(0, last - 1)) for share in shares]
+    rows.sort(axis=1)  # faster than choosing several places, by the processor's vector instructions
+    found = np.empty((len(below), len(rows)))
+    for number, (place, share) in enumerate(zip(below, shares, strict=True)):
+        low, high = rows[:, place], rows[:, min(place + 1, last)]
+        found[number] = low + (high - low) * (share * last - place)
+    return found
 
 
 def quantile_between(ordered: FloatArray, share: float, level: float) -> tuple[float, float]:

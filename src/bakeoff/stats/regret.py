@@ -112,60 +112,59 @@ def _kept_spread(ratio: float, systems: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _DrawnMeans:
-    """Means of each system over random weights (draws × systems), and what an unseen query may add to a lead."""
+    """Means of each system over random weights (systems × draws), and what an unseen query may add to a lead."""
 
     means: FloatArray
     unseen: FloatArray
 
-    def leads(self, rival: int) -> FloatArray:
-        """How far one system may be ahead of each, draws × systems."""
-        found: FloatArray = self.means[:, [rival]] - self.means + self.unseen[:, None]
+    def leads(self, rival: int, over: BoolArray) -> FloatArray:
+        """How far one system may be ahead of each of some others, systems × draws."""
+        found: FloatArray = self.means[rival] + self.unseen - self.means[over]
         return found
 
     def losses_at_least(self, best: int, alpha: float) -> FloatArray:
         """Lower bound of each system's loss against another, at this level."""
-        return -_upper_ends(self.means - self.means[:, [best]] + self.unseen[:, None], alpha)
+        return -_upper_ends(self.means - self.means[best] + self.unseen, alpha)
 
 
 def _draw_means(scores: FloatArray, largest: float, draws: int, seed: int) -> _DrawnMeans:
     """Means over the weights that also bound possible differences; the last weight is the unseen query's."""
     means, unseen = [], []
     for weights in weight_blocks(len(scores) + 1, draws, [seed, len(scores) + 1, 4]):
-        means.append(weights[:, :-1] @ scores)
+        means.append(scores.T @ weights[:, :-1].T)
         unseen.append(weights[:, -1] * largest)
-    return _DrawnMeans(np.concatenate(means), np.concatenate(unseen))
+    return _DrawnMeans(np.concatenate(means, axis=1), np.concatenate(unseen))
 
 
 def _bounds(drawn: _DrawnMeans, best: int, margin: float, alpha: float) -> FloatArray:
     """Largest loss of each system against any rival; against one rival, the bounds of all candidates hold
     simultaneously. A system is left out of that only if its loss is shown over all systems: those that chance
     lets through at their own level are the lucky ones, and a level for these few would be too low."""
-    count = drawn.means.shape[1]
+    count = len(drawn.means)
     eligible = drawn.losses_at_least(best, alpha / max(1, count - 1)) <= margin
     bounds = np.zeros(count)
-    for rival in np.argsort(-drawn.means.mean(axis=0), kind="stable"):
+    for rival in np.argsort(-drawn.means.mean(axis=1), kind="stable"):
         others = np.arange(count) != rival
-        leads, chosen = drawn.leads(rival)[:, others], eligible[others]
+        leads, chosen = drawn.leads(rival, others), eligible[others]
         if (_upper_ends(leads, alpha / max(1, chosen.sum())) > bounds[others]).any():
             bounds[others] = np.maximum(bounds[others], _joint_upper_ends(leads, chosen, alpha))
     return bounds
 
 
-def _upper_ends(columns: FloatArray, alpha: float) -> FloatArray:
-    """The value of each column that a share alpha of its rows exceeds."""
-    place = math.ceil((1 - alpha) * len(columns)) - 1
-    ends: FloatArray = np.partition(columns, place, axis=0)[place]
+def _upper_ends(rows: FloatArray, alpha: float) -> FloatArray:
+    """The value of each row that a share alpha of its values exceeds."""
+    place = math.ceil((1 - alpha) * rows.shape[1]) - 1
+    ends: FloatArray = np.partition(rows, place, axis=1)[:, place]
     return ends
 
 
-def _joint_upper_ends(columns: FloatArray, joint: BoolArray, alpha: float) -> FloatArray:
-    """One end per column, at a joint level: a share 1 − alpha of the rows lies below all ends of the joint
-    columns."""
+def _joint_upper_ends(rows: FloatArray, joint: BoolArray, alpha: float) -> FloatArray:
+    """One end per row, at a joint level: a share 1 − alpha of the draws lies below all ends of the joint rows."""
     if not joint.any():
-        return _upper_ends(columns, alpha)
-    order = np.argsort(columns[:, joint], axis=0, kind="stable")
+        return _upper_ends(rows, alpha)
+    order = np.argsort(rows[joint], axis=1, kind="stable")
     ranks = np.empty(order.shape, dtype=np.int64)
-    np.put_along_axis(ranks, order, np.arange(len(columns))[:, None], axis=0)
-    level = np.sort(ranks.max(axis=1))[math.ceil((1 - alpha) * len(columns)) - 1]
-    ends: FloatArray = np.partition(columns, level, axis=0)[level]
+    np.put_along_axis(ranks, order, np.arange(rows.shape[1])[None, :], axis=1)
+    level = np.sort(ranks.max(axis=0))[math.ceil((1 - alpha) * rows.shape[1]) - 1]
+    ends: FloatArray = np.partition(rows, level, axis=1)[:, level]
     return ends

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -28,6 +28,10 @@ EXACT_RANKS_UP_TO = 60
 SIGNS_PER_BLOCK = 2_000_000
 SUMS_AT_ONCE = 2**20
 """Flipped sums that fit the processor's cache: they are read three times."""
+FLIPS_AT_ONCE = 2**13
+"""Flips of a pair at a time: three such rows fit the processor's first cache."""
+SHORTEST = 1e-2
+"""Length of a pair's differences, in units of the largest score, above which rounding stays far below a tie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +79,45 @@ def randomisations(
     return [result for part in found for result in part]
 
 
+def pair_randomisations(
+    values: FloatArray, seed: int, flips: int = FLIPS, each: BlockMapper | None = None
+) -> list[TestResult]:
+    """The sign-flip test of every pair of systems (values are queries × systems), in the order of combinations.
+
+    The flipped sum of a pair's differences is the difference of two systems' flipped sums, so random signs are
+    multiplied with systems, not with pairs. Pairs whose rounding could then look like a tie are tested as columns.
+    """
+    first, second = np.triu_indices(values.shape[1], 1)
+    columns = values[:, first] - values[:, second]
+    if not _is_exact_enough(values, columns):
+        return randomisations(columns, seed, flips, each)
+
+    def count(scores: FloatArray, many: IntArray) -> FloatArray:
+        lengths = _lengths(columns[:, many])
+        return _count_pairs(values, (first[many], second[many]), scores[:, many], lengths, (seed, flips))
+
+    return _flip_tests(scaled_differences(columns), flips, count)
+
+
 def _randomisation_tests(seed: int, flips: int, columns: FloatArray) -> list[TestResult]:
-    scores = scaled_differences(columns)
+    return _flip_tests(
+        scaled_differences(columns),
+        flips,
+        lambda scores, many: _count_reached(scores[:, many], seed, flips),
+    )
+
+
+def _flip_tests(
+    scores: FloatArray, flips: int, count_reached: Callable[[FloatArray, IntArray], FloatArray]
+) -> list[TestResult]:
+    """The exact test of columns with few differences, and of the others the flips that reach the observed sum."""
     counts = (scores != 0).sum(axis=0)
     results: dict[int, TestResult] = {}
     for number in np.flatnonzero(counts <= EXACT_UP_TO):
         results[int(number)] = _exact_flip(scores[scores[:, number] != 0, number])
     many = np.flatnonzero(counts > EXACT_UP_TO)
     if len(many):
-        found = _count_reached(scores[:, many], seed, flips)
-        for number, count in zip(many, found, strict=True):
+        for number, count in zip(many, count_reached(scores, many), strict=True):
             p = (float(count) + 1) / (flips + 1)
             results[int(number)] = TestResult(p, int(counts[number]), False)
     return [results[number] for number in range(scores.shape[1])]
@@ -153,8 +186,22 @@ def _normal_rank_p(ranks: IntArray, positive: int) -> float:
 
 
 def _of_length_one(columns: FloatArray) -> FloatArray:
-    lengths = np.sqrt((columns**2).sum(axis=0))
+    lengths = _lengths(columns)
     return columns / np.where(lengths > 0, lengths, 1.0)
+
+
+def _lengths(columns: FloatArray) -> FloatArray:
+    lengths: FloatArray = np.sqrt((columns**2).sum(axis=0))
+    return lengths
+
+
+def _is_exact_enough(values: FloatArray, columns: FloatArray) -> bool:
+    """Whether differences of systems' sums can be told from ties: all scores are known, no difference is rounding."""
+    sizes = np.abs(columns)
+    if np.isnan(sizes).any() or ((sizes > 0) & (sizes <= NOISE)).any():
+        return False
+    many = (sizes > 0).sum(axis=0) > EXACT_UP_TO
+    return bool((_lengths(columns[:, many]) >= SHORTEST * np.abs(values).max(initial=0.0)).all())
 
 
 def _exact_flip(scores: FloatArray) -> TestResult:
@@ -176,3 +223,27 @@ def _count_reached(scores: FloatArray, seed: int, flips: int) -> FloatArray:
             sums = np.abs(signs[start : start + rows] @ scores)
             count += count_reaching(sums, observed, len(scores))
     return count
+
+
+def _count_pairs(
+    values: FloatArray,
+    pairs: tuple[IntArray, IntArray],
+    scores: FloatArray,
+    lengths: FloatArray,
+    draws: tuple[int, int],
+) -> FloatArray:
+    """What `_count_reached` counts, for pairs of systems; `draws` are seed and flips."""
+    seed, flips = draws
+    n, slack = len(values), NOISE * len(values)
+    observed = np.abs(scores.sum(axis=0))
+    least, most = (observed - slack) * lengths, (observed + slack) * lengths
+    doubled = np.zeros(len(observed), dtype=np.int64)
+    for signs in sign_blocks(n, flips, seed):
+        for start in range(0, len(signs), FLIPS_AT_ONCE):
+            sums = values.T @ signs[start : start + FLIPS_AT_ONCE].T
+            lead = np.empty(sums.shape[1])
+            for number, (a, b) in enumerate(zip(*pairs, strict=True)):
+                np.abs(np.subtract(sums[a], sums[b], out=lead), out=lead)
+                doubled[number] += np.count_nonzero(lead > most[number])
+                doubled[number] += np.count_nonzero(lead >= least[number])
+    return doubled / 2

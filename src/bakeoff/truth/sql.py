@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
-import duckdb
-
 from bakeoff.errors import TruthError
 from bakeoff.truth.sql_process import Scan, SqlProcess, first_line, open_connection
 from bakeoff.truth.sqlcheck import check_condition
@@ -62,6 +60,8 @@ class SqlEngine:
 
     def check(self, condition: str) -> str:
         """The condition in executable form, or an error that shows what is wrong and where."""
+        import duckdb
+
         expression = check_condition(condition, self._name, self.columns, self._connection)
         try:
             kind = self._connection.sql(f"SELECT (\n{expression}\n) FROM {self._name}").types[0]  # noqa: S608

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import duckdb
-
 from bakeoff.corpus.limited_process import LimitedProcess, ProcessEndedError, limit_memory, serve
 from bakeoff.errors import TruthError
 
 if TYPE_CHECKING:
+    import duckdb
     import numpy as np
     import pyarrow as pa
 
@@ -49,6 +48,8 @@ class Scan:
 
 def open_connection(scan: Scan, rows: pa.Table) -> duckdb.DuckDBPyConnection:
     """A connection that can access the rows, under the table's name and column synonyms, and nothing else."""
+    import duckdb
+
     connection = duckdb.connect(":memory:", config=dict(SHUT))
     connection.register("given", rows)
     also = "".join(f', "{column}" AS "{name}"' for name, column in scan.synonyms.items())
@@ -96,6 +97,7 @@ _OUT_OF_MEMORY = f"the condition needs more than {MEMORY_MB:,} MB of memory. Joi
 
 def _compute(message: tuple[Scan, bytes]) -> tuple[int, list[np.ndarray]] | str:
     """Number of rows in a block, and where each condition is true; or why that can't be computed."""
+    import duckdb
     import pyarrow as pa
 
     scan, block = message
