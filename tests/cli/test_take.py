@@ -116,6 +116,10 @@ def test_ask_prints_passages_of_each_system(ran: Any, home: Path, cli: Callable[
     ]
     assert set(answer) == set(ran.result.done[:2])
     assert [one["document"] for one in answer[ran.result.done[0]]] == stored
+    shown = cli("ask", ran.result.path, question, "--systems", names, "-k", 2).out.splitlines()
+    labels = [line for line in shown if all(name in line for name in ran.result.done[:2])]
+    places = [line for line in shown if line.count("characters") == 2]
+    assert (len(labels), len(places)) == (1, 2)  # one column per system, one row per rank
 
 
 def test_a_letter_of_the_table_names_a_system(

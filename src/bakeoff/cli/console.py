@@ -189,6 +189,24 @@ def print_excerpt(text: str, words: list[str], indent: int) -> None:
         out.print(shown, soft_wrap=True)
 
 
+def has_room(columns: int, each: int) -> bool:
+    """Whether this many columns of at least `each` characters fit side by side."""
+    return columns > 1 and out.width // columns >= each
+
+
+def print_side_by_side(rows: list[list[str]], words: list[str]) -> None:
+    """Print rows of cells in columns of equal width, the first row in bold, with some words in bold."""
+    grid = Table.grid(padding=(0, 2, 1, 0), expand=True)
+    for _ in rows[0]:
+        grid.add_column(ratio=1, overflow="fold")
+    for number, row in enumerate(rows):
+        cells = [Text(show_controls(cell), "" if number else "bold") for cell in row]
+        for cell in cells:
+            cell.highlight_words(words, "bold", case_sensitive=False)
+        grid.add_row(*cells)
+    out.print(grid)
+
+
 def warn(text: str) -> None:
     """Print a warning to the error stream."""
     _complain("warning", "yellow", (redact(text),))

@@ -24,6 +24,8 @@ Experiment = Annotated[
     Path | None, typer.Option("--experiment", help="The run's experiment file. [default: found near the run]")
 ]
 SHOWN_CHARACTERS = 300
+NARROWEST = 50
+"""Characters a column must have for systems to be printed side by side."""
 
 
 def register(app: typer.Typer) -> None:
@@ -158,9 +160,36 @@ def ask(
     if as_json:
         console.print_json({label: [asdict(one) for one in found] for label, found in answers})
         return 0
+    if console.has_room(len(answers), NARROWEST):
+        _print_side_by_side(answers, question)
+        return 0
     for label, found in answers:
         _print_answer(label, found, question)
     return 0
+
+
+def _print_side_by_side(answers: list[tuple[str, list[FoundPassage]]], question: str) -> None:
+    """Print one column per system, passages of the same rank next to each other."""
+    from bakeoff.cli import console
+
+    rows = [[label for label, _ in answers]]
+    for rank in range(max(1, *(len(found) for _, found in answers))):
+        rows.append([_cell(found, rank, question) for _, found in answers])
+    console.print_line("")
+    console.print_side_by_side(rows, _words(question))
+
+
+def _cell(found: list[FoundPassage], rank: int, question: str) -> str:
+    from bakeoff.cli.views.sanitise import one_line
+
+    if rank >= len(found):
+        return "" if found or rank else "nothing found"
+    one = found[rank]
+    return f"{one_line(_place(one))}\n{_excerpt(one.text, question)}"
+
+
+def _place(one: FoundPassage) -> str:
+    return f"{one.rank}  {one.document}  characters {one.start}–{one.end}  {one.score:.4g}"
 
 
 def _print_answer(label: str, found: list[FoundPassage], question: str) -> None:
@@ -171,7 +200,7 @@ def _print_answer(label: str, found: list[FoundPassage], question: str) -> None:
     if not found:
         console.print_line("  nothing found")
     for one in found:
-        console.print_line(f"  {one.rank}  {one.document}  characters {one.start}–{one.end}  {one.score:.4g}")
+        console.print_line(f"  {_place(one)}")
         console.print_excerpt(_excerpt(one.text, question), _words(question), indent=5)
 
 
