@@ -1,1 +1,1 @@
-"""Documents: kinds, headings, grammars, words and sentences, and limits for reading files from anyone."""
+"""Documents: kinds, headings, grammars, words and sentences, and limits for reading untrusted files."""

@@ -1,4 +1,4 @@
-"""Dates as filters compare them: seconds since 1970, UTC where no zone is written."""
+"""Dates for filters: seconds since 1970, in UTC if no zone is given."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ DAY = 86_400
 
 
 def date_seconds(value: object) -> int:
-    """Seconds of a date or time, or of one written in ISO form; a ValueError where it is not one."""
+    """Seconds of a date or time, or of its ISO form; raises ValueError otherwise."""
     if isinstance(value, str):
         value = datetime.datetime.fromisoformat(value.strip())
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
@@ -20,6 +20,6 @@ def date_seconds(value: object) -> int:
 
 
 def last_second(value: object) -> int:
-    """The last second of a date, which for a day without a time is that of the day."""
+    """Last second of a date; for a day without a time, the last of the day."""
     text = str(value).strip()
     return date_seconds(value) + (DAY - 1 if len(text) <= len("2026-05-01") else 0)

@@ -1,4 +1,4 @@
-"""The kinds a document can have, by file suffix, and which of them are code."""
+"""The kinds of documents, by file suffix, and which of them are code."""
 
 from __future__ import annotations
 
@@ -55,22 +55,22 @@ KIND_OF_SUFFIX = MappingProxyType({s: kind for kind, suffixes in _SUFFIXES.items
 """Kind by lower-case file suffix without its dot."""
 
 OFFICE = frozenset({"docx", "pptx", "xlsx", "odt", "epub", "rtf", "eml", "mbox", "ipynb"})
-"""Kinds of documents that only their own programs show."""
+"""Kinds of documents that need their own programs."""
 
 DOCS = frozenset({"markdown", "rst", "asciidoc", "html", "pdf", "text"}) | OFFICE
 """Kinds that are prose."""
 
 DATA = frozenset({"json", "yaml", "toml", "xml", "ini", "csv"})
-"""Kinds that are neither prose nor code; a source reads them only where asked to."""
+"""Kinds that are neither prose nor code; a source reads them only on request."""
 
 CODE = frozenset(_SUFFIXES) - DOCS - DATA
-"""Kinds that are program text."""
+"""Kinds that are source code."""
 
 TEXTS = frozenset(_SUFFIXES) - OFFICE - {"html", "pdf"}
 """Kinds whose files are the text itself."""
 
 DEFAULT_INCLUDE = tuple(sorted(f"*.{s}" for s, kind in KIND_OF_SUFFIX.items() if kind not in DATA))
-"""Globs of the files a folder is read for unless told otherwise."""
+"""Globs of the files read from a folder by default."""
 
 _UNSUPPORTED = {
     "old PowerPoint": "ppt pps",
@@ -94,13 +94,13 @@ _WITHOUT_TEXT = {
 }
 
 UNSUPPORTED = MappingProxyType({s: name for name, found in _UNSUPPORTED.items() for s in found.split()})
-"""Formats of documents that no source reads, by suffix: their text is missing from the corpus."""
+"""Document formats that no source reads, by suffix: their text is missing from the corpus."""
 
 WITHOUT_TEXT = MappingProxyType({s: name for name, found in _WITHOUT_TEXT.items() for s in found.split()})
-"""Formats that hold no text of a document, by suffix."""
+"""Formats without document text, by suffix."""
 
 NOT_INCLUDED = "not named by `include`"
-"""Why a file was not read that could be read as text."""
+"""Why a file was skipped that could be read as text."""
 
 
 _FORMATS = {
@@ -119,13 +119,13 @@ _FORMATS = {
 
 
 def kind_of(name: str) -> str:
-    """The kind of a file by the end of its name: one that bakeoff knows, else the ending itself, else text."""
+    """Kind of a file by its suffix: a known one, else the suffix itself, else text."""
     suffix = PurePosixPath(name).suffix[1:].lower()
     return KIND_OF_SUFFIX.get(suffix, suffix or "text")
 
 
 def format_of(name: str) -> str:
-    """What a file is, in a word: PowerPoint, image, markdown, or the end of its name where that is unknown."""
+    """Short name of a file's format: PowerPoint, image, markdown, or its suffix if unknown."""
     if name.endswith("/"):
         return "folder"
     suffix = PurePosixPath(name).suffix[1:].lower()

@@ -1,8 +1,6 @@
-"""Headings of documents and the sections below them: the one place that says what a heading is.
-
-Markdown and reStructuredText mark theirs; in plain texts and PDFs they are only typed. Chunkers label chunks by
-them and truth finds sections by them, so that both always mean the same.
-"""
+"""Headings of documents and the sections below them: the single definition of a heading. Markdown and
+reStructuredText mark theirs; in plain texts and PDFs they are only typed. Chunkers label chunks and truth
+finds sections by this definition, so that both agree."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from bakeoff.corpus.document_kinds import CODE, DATA, OFFICE
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading: where its first line starts, where its text is over, how deep it is (1 is the top)."""
+    """A heading: start of its first line, end of its text, and depth (1 is the top)."""
 
     start: int
     end: int
@@ -24,7 +22,7 @@ class Heading:
     title: str
 
 
-# lines are taken whole and trimmed later: a lazy match before trailing blanks takes quadratic time
+# match whole lines and trim later: a lazy match before trailing blanks takes quadratic time
 _MARKDOWN = re.compile(
     r"^ {0,3}(?:(?P<hashes>#{1,6})(?P<title>[ \t][^\n]*|\r?)$"
     r"|(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)$"
@@ -65,7 +63,7 @@ def _next_fence(fence: str, mark: str, info: str) -> str:
 
 
 def _rst(text: str) -> list[Heading]:
-    """Headings of a reStructuredText; a style's level is the order in which it first appears."""
+    """Headings of a reStructuredText; a style's level is its order of first appearance."""
     found: list[Heading] = []
     styles: list[tuple[str, bool]] = []
     for match in _RST.finditer(text):
@@ -115,7 +113,7 @@ def _report(text: str) -> list[Heading]:
     """Lines of a plain text or PDF that read as headings: numbered, lettered, or in capitals."""
     found = [heading for match in _LINE.finditer(text) if (heading := _report_heading(match))]
     seen = Counter(heading.title for heading in found)
-    # text repeated on every page is a running title and does not open a section
+    # text repeated on every page is a running title, not a section
     return [heading for heading in found if seen[heading.title] < _RUNNING]
 
 
@@ -128,7 +126,7 @@ def _report_heading(match: re.Match[str]) -> Heading | None:
 
 
 def _report_level(line: str) -> int:
-    """How deep a heading this line is, 0 where it is none."""
+    """Depth of a heading line; 0 if it is not a heading."""
     if numbered := _NUMBERED.fullmatch(line):
         return numbered["number"].count(".") + 1 if _is_title(numbered["words"]) else 0
     if marked := _SECTION_MARK.fullmatch(line):
@@ -151,7 +149,7 @@ def _has_word(words: str) -> bool:
 
 
 def _is_title(words: str) -> bool:
-    """Whether these are a few words that start with capitals, small words aside."""
+    """Whether these are a few words that start with capitals, ignoring small words."""
     parts = words.split()
     if len(parts) > _MAX_WORDS or not words[0].isupper() or not _has_word(words):
         return False
@@ -166,12 +164,12 @@ MARKED: Mapping[str, Callable[[str], list[Heading]]] = {
     "rst": _rst,
     "asciidoc": _asciidoc,
 }
-"""Kinds whose headings are marked, so that their depth is certain; other prose is read as a report."""
+"""Kinds with marked headings, whose depth is certain; other prose is read as a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadingSection:
-    """A heading with what follows it, up to the next (`end`) and with subsections (`deep_end`)."""
+    """A heading and what follows it, up to the next (`end`) and with subsections (`deep_end`)."""
 
     title: str
     level: int
@@ -182,7 +180,7 @@ class HeadingSection:
 
 @dataclass(frozen=True, slots=True)
 class TextStretch:
-    """A span under one heading, with that heading and those above it, outermost first."""
+    """A span under one heading, with its trail of headings, outermost first."""
 
     start: int
     end: int
@@ -190,14 +188,14 @@ class TextStretch:
 
 
 def headings(text: str, kind: str) -> list[Heading]:
-    """The headings of a document in order; program text and data have none."""
+    """Headings of a document in order; source code and data have none."""
     if kind in CODE or kind in DATA:
         return []
     return MARKED.get(kind, _report)(text)
 
 
 def sections(text: str, kind: str) -> list[HeadingSection]:
-    """The sections of a document in order; text before the first heading belongs to none."""
+    """Sections of a document in order; text before the first heading belongs to none."""
     found = headings(text, kind)
     ends = [*(heading.start for heading in found[1:]), len(text)]
     deep = _deep_ends(found, len(text))
@@ -208,7 +206,7 @@ def sections(text: str, kind: str) -> list[HeadingSection]:
 
 
 def _deep_ends(found: Sequence[Heading], length: int) -> list[int]:
-    """Where the next heading that is not below each one starts."""
+    """Start of the next heading that is not below each one."""
     ends = [length] * len(found)
     waiting: list[int] = []
     for place, heading in enumerate(found):
@@ -219,7 +217,7 @@ def _deep_ends(found: Sequence[Heading], length: int) -> list[int]:
 
 
 def stretches(text: str, kind: str) -> Iterator[TextStretch]:
-    """The whole text by its headings; a heading without text of its own goes with the section after it."""
+    """The whole text by its headings; a heading without text joins the next section."""
     found = headings(text, kind)
     trail: tuple[Heading, ...] = ()
     start = 0
@@ -235,13 +233,13 @@ def stretches(text: str, kind: str) -> Iterator[TextStretch]:
 
 
 def label(kind: str, trail: Sequence[Heading]) -> str:
-    """The section label of a chunk: all headings above it where their depth is certain, else the last."""
+    """Section label of a chunk: all headings above it if their depth is certain, else the last."""
     titles = [heading.title for heading in trail]
     return " > ".join(titles if kind in MARKED else titles[-1:])
 
 
 def normalise_title(title: str) -> str:
-    """A title as compared: case folded, one space between words."""
+    """A title for comparison: case-folded, with single spaces."""
     return " ".join(title.casefold().split())
 
 

@@ -1,8 +1,6 @@
-"""The languages whose words, stop words and sentences are known, and how the language of texts is detected.
-
-A script that one language has decides at once. Languages that share a script are distinguished by their most common
-words; texts with few of them, such as program text without comments, have no language.
-"""
+"""Languages with known words, stop words and sentences, and language detection. A script used by one language
+decides at once. Languages that share a script are distinguished by their most common words; texts with few of
+them, such as source code without comments, have no language."""
 
 from __future__ import annotations
 
@@ -16,14 +14,14 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 LEAST_SHARE = 0.08
-"""Of the words of a text that must be common words of its language; in running text they are a third."""
+"""Minimum share of common words in a text of its language; running text has about a third."""
 LEAD = 1.15
-"""How many times more common words the language has than the next one."""
+"""Minimum ratio of common words between the best language and the next."""
 SAMPLE = 300
-"""Documents that are enough to detect the language of a corpus."""
+"""Number of documents to detect the language of a corpus."""
 SAMPLE_CHARACTERS = 3000
 KANA_SHARE = 0.05
-"""Of Han and kana together, from which on a text is Japanese."""
+"""Share of kana among Han and kana from which a text is Japanese."""
 
 _SCRIPTS = {
     "latin": "A-Za-z\u00c0-\u024f",
@@ -42,11 +40,9 @@ _WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f\u064b-\u0652\u0900-\u097f]+[^\W\
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """A language by the name that engines have for it; `common` are words that nearly every text has.
-
-    `abbreviations` end with a full stop inside sentences; `ordinals` is whether numbers do ("3. Oktober"). `letters`
-    are those without which a text is in another language of its script.
-    """
+    """A language under the name engines use; `common` are words in nearly every text. `abbreviations` end
+    with a full stop inside sentences; `ordinals` is whether numbers do ("3. Oktober"). `letters` are
+    required: without them a text is in another language of its script."""
 
     code: str
     name: str
@@ -58,7 +54,7 @@ class Language:
 
     @property
     def title(self) -> str:
-        """As it is printed: German."""
+        """Display name: German."""
         return self.name.capitalize()
 
 
@@ -235,7 +231,7 @@ _CODES = {one.code: one for one in _KNOWN}
 
 
 def find_language(name: str) -> str:
-    """The name of a language by its name or its two-letter code; ValueError where it is not known."""
+    """Name of a language from its name or two-letter code; raises ValueError if unknown."""
     key = name.strip().lower()
     found = LANGUAGES.get(key) or _CODES.get(key)
     if found is None:
@@ -247,11 +243,11 @@ def find_language(name: str) -> str:
 
 
 LanguageName = Annotated[str, AfterValidator(find_language)]
-"""A language in a file of the user, as the name that `LANGUAGES` has for it."""
+"""A language in a user's file, as its name in `LANGUAGES`."""
 
 
 def detect_language(texts: Sequence[str]) -> str:
-    """The name of the language of most of the texts, from the beginning of each; '' where none is found."""
+    """Name of the language of most texts, from the beginning of each; '' if undetected."""
     sample = " ".join(text[:SAMPLE_CHARACTERS] for text in texts)
     script = main_script(sample)
     found = set(sample.lower())
@@ -261,7 +257,7 @@ def detect_language(texts: Sequence[str]) -> str:
     if not own[0].common:
         return own[0].name
     words = [word.lower() for word in _WORD.findall(sample)]
-    if script == "latin":  # single letters are names of things in formulas and program text
+    if script == "latin":  # single letters are names in formulas and source code
         words = [word for word in words if len(word) > 1]
     counts = Counter({one.name: sum(word in one.common for word in words) for one in own})
     (first, most), *rest = counts.most_common(2)
@@ -270,7 +266,7 @@ def detect_language(texts: Sequence[str]) -> str:
 
 
 def main_script(text: str) -> str:
-    """The script of most letters; Han with kana among it is Japanese."""
+    """Script of most letters; Han mixed with kana is Japanese."""
     found = Counter({name: len(letters.findall(text)) for name, letters in _LETTERS.items()})
     if found["kana"] > KANA_SHARE * (found["han"] + found["kana"]):
         found["kana"] += found.pop("han")

@@ -1,9 +1,7 @@
-"""Processes with limits on CPU time, memory and waiting, for work on bytes from strangers.
-
-A `LimitedProcess` runs a module of bakeoff as a process that answers messages, one at a time. Messages are pickled:
-both ends are bakeoff, joined by a pipe. CPU seconds and memory are limits of the operating system (POSIX), so they hold
-inside C libraries too; waiting is limited by the process that asks.
-"""
+"""Processes with limits on CPU time, memory and waiting, for work on untrusted bytes. A `LimitedProcess` runs
+a bakeoff module as a process that answers one message at a time. Messages are pickled: both ends are bakeoff,
+joined by a pipe. CPU and memory limits are set in the operating system (POSIX), so they also hold inside C
+libraries; the calling process limits the wait."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from collections.abc import Callable
 from typing import IO, Any, Self
 
 WAIT_FACTOR = 10
-"""Wall seconds per CPU second of a limit: work that waits, on a network disk for example, ends too."""
+"""Wall seconds per CPU second of a limit, so that work that waits, for example on a network disk, also ends."""
 
 
 class ProcessEndedError(Exception):
@@ -42,12 +40,12 @@ class ProcessEndedError(Exception):
 
 
 class LimitedProcess:
-    """A module that `serve`s in a process, started by the first question and replaced when it has ended."""
+    """A module that `serve`s in a process, started by the first request and restarted after it ended."""
 
     _process: subprocess.Popen[bytes] | None = None
 
     def __init__(self, module: str, setup: object = None) -> None:
-        """`setup` is the first message, sent again to each replacement."""
+        """`setup` is the first message, sent again after each restart."""
         self._command = [sys.executable, "-m", module]
         self._setup = setup
 
@@ -58,20 +56,20 @@ class LimitedProcess:
         self.end()
 
     def __del__(self) -> None:
-        """End with the last reference, where nobody ended it."""
+        """Stop the process with the last reference, if nobody did."""
         self.end()
 
     def start(self) -> subprocess.Popen[bytes]:
-        """The process, started where none runs; importing its module takes no time from a question's seconds."""
+        """The process, started if needed; importing its module does not count towards a request's seconds."""
         if self._process is not None:
             return self._process
-        # a library that falls over a file prints what it likes, the file's own bytes included
+        # a library that crashes on a file may print anything, including the file's bytes
         shown = None if logging.getLogger("bakeoff").isEnabledFor(logging.DEBUG) else subprocess.DEVNULL
         process = subprocess.Popen(  # noqa: S603
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=shown
         )
         assert process.stdin is not None and process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # it ended already, which the next question reports
+        with contextlib.suppress(BrokenPipeError):  # it has ended, which the next request reports
             pickle.dump(self._setup, process.stdin, pickle.HIGHEST_PROTOCOL)
             process.stdin.flush()
             process.stdout.read(1)
@@ -79,7 +77,7 @@ class LimitedProcess:
         return process
 
     def ask(self, message: object, seconds: float) -> Any:
-        """The answer; ProcessEndedError where the process ends first or does not answer in this time."""
+        """Return the answer; raises ProcessEndedError if the process ends first or exceeds the time."""
         process = self.start()
         assert process.stdin is not None and process.stdout is not None
         with _Watch(process, seconds) as watch:
@@ -92,7 +90,7 @@ class LimitedProcess:
                 raise ProcessEndedError(process.returncode, waited=watch.expired) from exc
 
     def end(self) -> None:
-        """Close the input of the process, which ends it, and wait for its end."""
+        """Close the input of the process, which makes it exit, and wait for it."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -125,8 +123,7 @@ class _Watch:
 
 def serve(open_service: Callable[[Any], Callable[[Any], object]]) -> None:
     """Answer messages until the input ends: the main function of a module that a LimitedProcess runs.
-
-    `open_service` gets the setup and returns what answers a message. What it prints is shown with --debug only.
+    `open_service` receives the setup and returns the message handler. Its output is shown with --debug only.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which closes this process's input
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -134,8 +131,8 @@ def serve(open_service: Callable[[Any], Callable[[Any], object]]) -> None:
     try:
         _serve(open_service, sys.stdin.buffer, answers)
     except (EOFError, pickle.UnpicklingError):
-        return  # the run closed this process's input, or was killed while it wrote
-    except BrokenPipeError:  # nobody waits for the answer; what is still buffered must not be written at exit
+        return  # the run closed this process's input, or was killed while writing
+    except BrokenPipeError:  # nobody waits for the answer; don't flush the buffer at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), answers.fileno())
 
 
@@ -151,7 +148,7 @@ def _serve(
 
 
 def limit_memory(megabytes: float) -> None:
-    """Let this process grow by this much from now; the address space of its libraries is not counted."""
+    """Let this process grow by this many megabytes from now; its libraries' address space is not counted."""
     with contextlib.suppress(ImportError):  # Windows has no such limits: only the wait is bounded there
         import resource
 
@@ -162,7 +159,7 @@ def limit_memory(megabytes: float) -> None:
 
 
 def limit_cpu(seconds: float) -> None:
-    """Give this process CPU seconds from now; at their end the operating system ends it."""
+    """Limit this process to this many CPU seconds from now; then the operating system kills it."""
     with contextlib.suppress(ImportError):
         import resource
 

@@ -1,10 +1,8 @@
-"""Texts of any script cut into words, tokens and sentences: by ICU's rules (UAX #29) and its dictionaries.
-
-Three rules are our own, so that English text and program text are cut as readers of code expect:
-`don't` and `parse_args` are two search words each, a run of Chinese, Japanese or Korean characters is searched by its
-pairs of characters, and a Latin full stop ends a sentence only before white space and not after an abbreviation.
-ASCII text takes a shortcut that gives the same result.
-"""
+"""Splits texts of any script into words, tokens and sentences, by ICU's rules (UAX #29) and dictionaries.
+Three rules are our own, so that English text and source code are split as programmers expect: `don't` and
+`parse_args` are two search words each, a run of Chinese, Japanese or Korean characters is searched by pairs
+of characters, and a Latin full stop ends a sentence only before white space and not after an abbreviation.
+ASCII text takes a shortcut with the same result."""
 
 from __future__ import annotations
 
@@ -20,12 +18,12 @@ from bakeoff.corpus.languages import LANGUAGES, Language
 Span = tuple[int, int]
 
 VERSION = f"segmentation 1 by icu4py {version('icu4py')}"
-"""Belongs to the version of every plug-in whose output depends on this module."""
+"""Part of the version of every plug-in whose output depends on this module."""
 
 LONGEST_TOKEN = 64
-"""Characters: a longer run of letters, as in encoded data, counts as several tokens."""
+"""Longer runs of letters, as in encoded data, count as several tokens."""
 PHRASE = 100
-"""Characters after which a blank ends a sentence of Thai or Lao, which have no full stop: their usual length."""
+"""Characters after which a space ends a sentence in Thai or Lao, which have no full stop."""
 
 _HAN_KANA = (
     "\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u3096\u3099-\u309f\u30a1-\u30fa\u30fc-\u312f"
@@ -53,7 +51,7 @@ _ABBREVIATION = re.compile(
 
 
 def words(text: str) -> list[str]:
-    """The words a keyword search indexes and looks up, in order, in their compatibility form and their own case."""
+    """Words for keyword search, in order, in compatibility form and original case."""
     if text.isascii():
         return _ASCII_WORD.findall(text)
     found: list[str] = []
@@ -67,19 +65,19 @@ def words(text: str) -> list[str]:
 
 
 def count_tokens(text: str) -> int:
-    """How many words and punctuation marks a text has, whatever its script."""
+    """Number of words and punctuation marks in a text of any script."""
     return len(_ASCII_TOKEN.findall(text)) if text.isascii() else sum(1 for _ in _token_starts(text))
 
 
 def token_starts(text: str) -> list[int]:
-    """The first character of every word and punctuation mark."""
+    """First character of every word and punctuation mark."""
     if text.isascii():
         return [match.start() for match in _ASCII_TOKEN.finditer(text)]
     return list(_token_starts(text))
 
 
 def word_spans(text: str) -> list[Span]:
-    """Where the words are that a reader would count: a dictionary's where the script has no blanks."""
+    """Positions of words as a reader would count them; by dictionary for scripts without spaces."""
     if text.isascii():
         return [match.span() for match in _READ_WORD.finditer(text)]
     starts = list(_token_starts(text))
@@ -92,15 +90,13 @@ def word_spans(text: str) -> list[Span]:
 
 
 def has_spaceless_script(text: str) -> bool:
-    """Whether a part of the text is in a script that is written without blanks between words."""
+    """Whether part of the text is in a script without spaces between words."""
     return not text.isascii() and _SPACELESS.search(text) is not None
 
 
 def sentences(text: str, language: str | None = None) -> Iterator[Span]:
-    """Contiguous spans, each a sentence with the white space after it; together they are the text.
-
-    A language other than English brings its own abbreviations and ordinals.
-    """
+    """Yield contiguous spans, each a sentence with trailing white space, covering the text. A language other
+    than English has its own abbreviations and ordinals."""
     start, own = 0, LANGUAGES[language] if language not in (None, "english") else None
     ends = _ascii_ends() if text.isascii() else _ends()
     for match in ends.finditer(text):
@@ -113,12 +109,12 @@ def sentences(text: str, language: str | None = None) -> Iterator[Span]:
 
 @lru_cache(maxsize=1)
 def stop_words() -> str:
-    """The marks beyond ASCII that end a sentence, as ICU has them: 。 । ؟ ۔ and others."""
+    """Marks beyond ASCII that end a sentence in ICU: 。 । ؟ ۔ and others."""
     return "".join(mark for mark in _marks() if len(_segments(f"あ{mark}あ", by="sentence")) > 1)
 
 
 def boundary_before(text: str, low: int, at: int) -> int:
-    """The last place after `low` and up to `at` that is inside no word, or else inside no written character."""
+    """Last position after `low` and up to `at` outside any word, else outside any grapheme."""
     if _between_ascii(text, at):
         return at
     for by in ("word", "character"):
@@ -128,7 +124,7 @@ def boundary_before(text: str, low: int, at: int) -> int:
 
 
 def boundary_after(text: str, at: int, high: int) -> int:
-    """The first place from `at` up to `high` where a word ends; `at` between ASCII characters."""
+    """First position from `at` up to `high` where a word ends; `at` between ASCII characters."""
     if _between_ascii(text, at):
         return at
     return next(_boundaries(text, at, high, "word"), at)
@@ -139,13 +135,13 @@ def _between_ascii(text: str, at: int) -> bool:
 
 
 def _boundaries(text: str, start: int, end: int, by: str) -> Iterator[int]:
-    """The places where words or written characters end, in order."""
+    """Ends of words or graphemes, in order."""
     lengths = map(len, _segments(text[start:end], by))
     return islice(accumulate(lengths, initial=start), 1, None)
 
 
 def _spelled_words(text: str) -> Iterator[str]:
-    """The words of a text without Chinese, Japanese or Korean."""
+    """Words of a text without Chinese, Japanese or Korean."""
     if text.isascii():
         yield from _ASCII_WORD.findall(text)
         return
@@ -160,7 +156,7 @@ def _spelled_words(text: str) -> Iterator[str]:
 
 
 def _pairs(run: str) -> Iterable[str]:
-    """Every two neighbours of a run of characters, or its only one."""
+    """Every pair of neighbouring characters in a run, or its only one."""
     return (run[i : i + 2] for i in range(len(run) - 1)) if len(run) > 1 else (run,)
 
 
@@ -176,25 +172,25 @@ def _token_starts(text: str) -> Iterator[int]:
 
 
 def _segments(text: str, by: str = "word") -> list[str]:
-    """What ICU cuts a text into; its own offsets count UTF-16 units, so the pieces are what is used."""
+    """ICU's segments of a text; its own offsets count UTF-16 units, so the pieces are used."""
     from icu4py import breakers
 
     breaker = getattr(breakers, _BREAKERS[by])
     try:
         return list(breaker(text, ""))
-    except UnicodeEncodeError:  # half a character, as broken JSON can hold
+    except UnicodeEncodeError:  # half a surrogate pair, as in broken JSON
         return list(breaker(_SURROGATE.sub("\ufffd", text), ""))
 
 
 @lru_cache(maxsize=1)
 def _marks() -> str:
-    """The punctuation of the Basic Multilingual Plane beyond ASCII."""
+    """Punctuation of the Basic Multilingual Plane beyond ASCII."""
     return "".join(c for c in map(chr, range(0x80, 0x10000)) if unicodedata.category(c)[0] == "P")
 
 
 @lru_cache(maxsize=1)
 def _inner_marks() -> str:
-    """The marks that ICU keeps inside a word or a number: apostrophes, points, commas."""
+    """Marks that ICU keeps inside a word or number: apostrophes, points, commas."""
     ascii_marks = "'.,:;\"_"
     kept = (
         mark
@@ -230,7 +226,7 @@ def _ends() -> re.Pattern[str]:
 
 
 def _phrases(text: str, start: int, end: int) -> Iterator[Span]:
-    """A sentence, cut at blanks where it is long and written in Thai or Lao."""
+    """A sentence, split at spaces if it is long and in Thai or Lao."""
     if not text.isascii():
         for blank in _PHRASE_END.finditer(text, start, end):
             if blank.end() - start >= PHRASE:
@@ -240,7 +236,7 @@ def _phrases(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _is_inner_stop(text: str, end: re.Match[str], language: Language | None) -> bool:
-    """Whether a full stop belongs to an abbreviation or an ordinal, and not to the end of a sentence."""
+    """Whether a full stop belongs to an abbreviation or ordinal, not to the end of a sentence."""
     if language is None:
         return _is_abbreviation(text, end.start())
     at = end.start()

@@ -1,9 +1,7 @@
-"""Hashes of words and of runs of words over many texts at once, on the bytes Arrow holds.
-
-A word is a run of letters, digits and underscores without case; other scripts' letters count too, and the common
-punctuation beyond ASCII separates. Scripts without blanks are cut by a dictionary first. Hashes are 64 bits of a
-polynomial, so any run's hash is a difference of two sums.
-"""
+"""Hashes of words and word runs over many texts at once, on Arrow's bytes. A word is a run of letters, digits
+and underscores, ignoring case; other scripts' letters count too, and common punctuation beyond ASCII
+separates. Scripts without spaces are split by a dictionary first. Hashes are 64 bits of a polynomial, so any
+run's hash is a difference of two sums."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BLOCK = 1 << 18
-"""Bytes of text hashed in one step; a longer text is cut into parts that overlap."""
+"""Bytes of text hashed in one step; longer texts are split into overlapping parts."""
 OVERLAP = 1 << 14
 MARKS = "،؛؟۔।॥"
 """Punctuation of Arabic, Urdu and the scripts of India."""
@@ -36,7 +34,7 @@ def _powers(base: int, count: int) -> np.ndarray:
 
 
 def _table() -> np.ndarray:
-    """Each byte as compared: lower case, and 0 for what separates words."""
+    """Normalised bytes: lower case, and 0 for separators."""
     folded = np.zeros(256, np.uint8)
     for low, high in ((0x30, 0x39), (0x61, 0x7A), (0x5F, 0x5F), (0x80, 0xFF)):
         folded[low : high + 1] = np.arange(low, high + 1)
@@ -51,7 +49,7 @@ _DOWN = _powers(pow(int(_BASE), -1, 1 << 64), BLOCK + 1)
 
 @dataclass(frozen=True, slots=True)
 class WordRuns:
-    """The words of a block of texts: the text (row) of each, and sums from which any run's hash follows."""
+    """The words of a block of texts: the row of each, and sums from which any run's hash follows."""
 
     row: np.ndarray
     sums: np.ndarray
@@ -67,12 +65,12 @@ class WordRuns:
         return at, self.at(at, length)
 
     def at(self, positions: np.ndarray, length: int) -> np.ndarray:
-        """The hash of the run of that many words at each position."""
+        """Hash of the run of that many words at each position."""
         return (self.sums[positions + length] - self.sums[positions]) * _DOWN[positions]
 
 
 def word_runs(column: pa.ChunkedArray) -> Iterator[WordRuns]:
-    """The words of a column of texts (`large_string`, no nulls), block by block; rows count from 0."""
+    """Yield the words of a column of texts (`large_string`, no nulls), block by block; rows count from 0."""
     first = 0
     for array in column.chunks:
         data, offsets = _buffers(array)
@@ -82,7 +80,7 @@ def word_runs(column: pa.ChunkedArray) -> Iterator[WordRuns]:
 
 
 def _buffers(array: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of all texts and where each starts; letters beyond ASCII in lower case."""
+    """Bytes of all texts and their offsets; letters beyond ASCII in lower case."""
     import pyarrow.compute as pc
 
     data, offsets = _raw(array)
@@ -93,7 +91,7 @@ def _buffers(array: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _with_blanks(array: pa.LargeStringArray) -> pa.LargeStringArray:
-    """The texts with blanks between words where their script has none."""
+    """The texts with spaces between words if their script has none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -116,7 +114,7 @@ def _raw(array: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _without_punctuation(data: np.ndarray) -> np.ndarray:
-    """The bytes with the signs of U+00A0–00BF, U+2000–203F and U+3000–303F and the marks of MARKS blank."""
+    """Blank the signs of U+00A0–00BF, U+2000–203F and U+3000–303F and the marks of MARKS."""
     made = data.copy()
     pairs = ((0xC2, 0xA0, 0xBF, 2), (0xE2, 0x80, 0x80, 3), (0xE3, 0x80, 0x80, 3))
     for mark in MARKS:

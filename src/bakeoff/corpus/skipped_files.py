@@ -1,4 +1,4 @@
-"""Files that were not read, by format and reason: how many, and one of them."""
+"""Summary of skipped files by format and reason, with examples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXAMPLES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class SkippedFiles:
-    """Files of one format that were not read for one kind of reason: how many, one of them, and its reason."""
+    """Files of one format skipped for one kind of reason: their number, one example, and its reason."""
 
     kind: str
     files: int
@@ -25,7 +25,7 @@ class SkippedFiles:
 
 
 def summarise_skipped(skipped: Iterable[Skipped]) -> tuple[SkippedFiles, ...]:
-    """What was not read by format and reason: first what leaves text out of the corpus, then what there is most of."""
+    """Skipped files by format and reason: first those with missing text, then by number."""
     groups: dict[tuple[str, str, bool], list[Skipped]] = {}
     for item in skipped:
         groups.setdefault((format_of(item.id), _kind_of_reason(item), item.has_text), []).append(item)
@@ -37,12 +37,12 @@ def summarise_skipped(skipped: Iterable[Skipped]) -> tuple[SkippedFiles, ...]:
 
 
 def _kind_of_reason(item: Skipped) -> str:
-    """A reason without what differs from file to file: 'binary' of 'binary: it holds zero bytes'."""
+    """A reason without file-specific details: 'binary' of 'binary: it holds zero bytes'."""
     return re.split(r"[:(0-9]", item.reason, maxsplit=1)[0].strip()
 
 
 def describe_skipped(found: Sequence[SkippedFiles]) -> str:
-    """How many files were not read, of which formats, and why some of them were not; '' where all were read."""
+    """Number of skipped files, their formats, and example reasons; '' if all were read."""
     if not found:
         return ""
     total = sum(one.files for one in found)

@@ -1,8 +1,6 @@
-"""Tables whose bytes do not show what they cost, read in a process with limits: packed, compressed and computed ones.
-
-A few kilobytes of Parquet, Excel or SQLite may be any number of rows, and some libraries end the process that reads
-them. The process answers with the columns first, then with one Arrow batch per message.
-"""
+"""Reads tables in a process with limits if their size does not show their cost: compressed and computed ones.
+A few kilobytes of Parquet, Excel or SQLite may expand to any number of rows, and some libraries crash. The
+process replies with the columns first, then with one Arrow batch per message."""
 
 from __future__ import annotations
 
@@ -30,16 +28,16 @@ BATCH_SECONDS = 60.0
 """CPU seconds for the columns, and for each batch of rows."""
 MEMORY_MB = 2000
 MEMORY_FACTOR = 4
-"""Memory of the process, and how many times the file is added to it: a file may hold all its rows in one batch."""
+"""Memory of the process in MB, plus a multiple of the file: all rows may be in one batch."""
 MOST_PACKED = 100
 ALWAYS_BYTES = 2**30
-"""How many times its file the rows of a table may be, and bytes that they may always have."""
+"""Most times its file size that a table's rows may have, and bytes they may always have."""
 Message = None | list[str] | int
-"""Open the table; begin to read some columns; the next batch of a reading that was begun."""
+"""Open the table; start reading some columns; the next batch of a started reading."""
 
 
 class TableProcess:
-    """One table that a process reads; it ends with the last reference."""
+    """One table read by a process, which ends with the last reference."""
 
     def __init__(self, file: TablePlace) -> None:
         self._file, self._size = file, file.size()
@@ -49,7 +47,7 @@ class TableProcess:
         self._lock = threading.Lock()
 
     def open(self) -> Opened:
-        """The columns, the number of rows where the file tells it, and how batches of some columns are read."""
+        """The columns, the number of rows if the file stores it, and a reader of batches of some columns."""
         columns, rows = self._ask(None)
         return columns, rows, self._read
 
@@ -78,7 +76,7 @@ class TableProcess:
 
 
 def _open_service(setup: tuple[TablePlace, float, int]) -> Callable[[Message], object]:
-    """In the process: opens the table with its first message, and keeps the readings that were begun."""
+    """Runs in the process: opens the table with its first message, and keeps the started readings."""
     from bakeoff.corpus.tables.open_table import open_here
     from bakeoff.corpus.tables.places import reading
 
@@ -115,7 +113,7 @@ def _open_service(setup: tuple[TablePlace, float, int]) -> Callable[[Message], o
 
 
 def _messages(batches: Iterator[pa.RecordBatch], file: TablePlace, most: int) -> Iterator[bytes]:
-    """Batches as bytes, until they are more than the file may hold."""
+    """Yield batches as bytes, until they exceed what the file may hold."""
     total = 0
     for batch in map(_without_dictionaries, batches):
         total += batch.nbytes
@@ -131,7 +129,7 @@ def _messages(batches: Iterator[pa.RecordBatch], file: TablePlace, most: int) ->
 
 
 def _without_dictionaries(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Values in the place of numbers for them: what they take is counted here, not where they are used."""
+    """Replace dictionary codes by values, so that their memory is counted here."""
     columns = [
         one.cast(one.type.value_type) if pa.types.is_dictionary(one.type) else one for one in batch.columns
     ]

@@ -1,4 +1,4 @@
-"""What a server is: where its program is found, how it is started, and how it is asked whether it answers."""
+"""Base of a server: where its program is found, how it is started, and how its health is checked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where one server works: folders of its own, loopback ports, its password, and whom it runs as."""
+    """Where one server runs: its folders, loopback ports, password, and user."""
 
     folder: Path
     data: Path
@@ -32,34 +32,32 @@ class Site:
 
     @property
     def port(self) -> int:
-        """The port that clients use."""
+        """The client port."""
         return self.ports[0]
 
     @property
     def http(self) -> str:
-        """The first port as an address."""
+        """URL of the first port."""
         return f"http://{HOST}:{self.port}"
 
 
 class Server:
-    """One engine; `name` is that of the store it serves.
-
-    A subclass gives `find`, `command`, `version` and `settings`; the rest has defaults.
-    """
+    """One engine; `name` is that of its store. A subclass implements `find`, `command`, `version` and
+    `settings`; the rest has defaults."""
 
     name: ClassVar[str]
     how: ClassVar[str]
-    """How the program is had, where `find` does not find it."""
+    """How to install the program, if `find` does not find it."""
     ports: ClassVar[int] = 1
     deadline: ClassVar[float] = 60.0
     """Seconds from start to the first answer."""
     grace: ClassVar[float] = 20.0
     """Seconds from SIGTERM to SIGKILL."""
     ask: ClassVar[signal.Signals] = signal.SIGTERM
-    """The signal that asks it to end."""
+    """The signal that stops it."""
     refuses_root: ClassVar[bool] = False
     optional: ClassVar[bool] = False
-    """Whether its store works inside the client where no address is given."""
+    """Whether its store runs in the client if no address is set."""
 
     @property
     def folder(self) -> Path:
@@ -71,22 +69,22 @@ class Server:
         raise NotImplementedError
 
     def install(self) -> None:
-        """Put the program below the server's folder; only `up --install` calls it."""
+        """Install the program below the server's folder; only `up --install` calls it."""
         raise NotImplementedError
 
     def prepare(self, site: Site) -> None:
-        """What is done before a start: make the data folder's content where it is not there yet."""
+        """Prepare a start: create the contents of the data folder if missing."""
 
     def command(self, site: Site) -> list[str]:
-        """The command line; passwords do not belong there, everybody can read it."""
+        """The command line, without passwords: everybody can read it."""
         raise NotImplementedError
 
     def environment(self) -> dict[str, str]:
-        """Environment variables for the server's process, added to those of this one."""
+        """Additional environment variables of the server's process."""
         return {}
 
     def version(self, site: Site) -> str:
-        """What the server says it is; raises an error of NOT_YET until it answers."""
+        """The server's version; raises an error of NOT_YET until it answers."""
         raise NotImplementedError
 
     def settings(self, site: Site) -> dict[str, str]:
@@ -94,29 +92,29 @@ class Server:
         raise NotImplementedError
 
     def line(self, site: Site) -> str:  # noqa: ARG002 - some need it
-        """How bakeoff.yaml names the store that uses it."""
+        """The line in bakeoff.yaml for the store that uses it."""
         return self.name
 
     def address(self, site: Site) -> str:
-        """Where it listens, without its password."""
+        """Its address, without the password."""
         return site.http
 
     @property
     def installs(self) -> bool:
-        """Whether `up --install` can bring the program."""
+        """Whether `up --install` can install the program."""
         return type(self).install is not Server.install
 
 
 class NotYetError(Exception):
-    """A server that does not answer, or not as a healthy one does."""
+    """A server that does not answer, or is not healthy."""
 
 
 NOT_YET = (NotYetError, OSError, ValueError)
-"""What `version` may raise while a server starts; urllib's and socket's errors are OSErrors."""
+"""Errors that `version` may raise while a server starts; urllib's and socket's are OSErrors."""
 
 
 def given_program(server: str, program: str) -> Path | None:
-    """The program that BAKEOFF_SERVER_SERVER names, as in BAKEOFF_REDIS_SERVER, else the first on the PATH."""
+    """The program in BAKEOFF_<SERVER>_SERVER, for example BAKEOFF_REDIS_SERVER, else the first on the PATH."""
     found = os.environ.get(f"BAKEOFF_{server.upper()}_SERVER") or shutil.which(program)
     return Path(found) if found and Path(found).exists() else None
 
@@ -130,8 +128,8 @@ def packaged_program(server: str, package: str, inner: str) -> Path | None:
 
 
 def get_json(url: str, timeout: float = 5.0) -> Json:
-    """What a health address of this machine answers."""
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy cannot reach this machine
+    """JSON from a local health endpoint."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy can't reach this machine
     with direct.open(url, timeout=timeout) as answer:
         try:
             return json.loads(answer.read())
@@ -140,7 +138,7 @@ def get_json(url: str, timeout: float = 5.0) -> Json:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Loopback ports that nobody listens on."""
+    """Free loopback ports."""
     held = [socket.socket() for _ in range(count)]
     try:
         for one in held:
@@ -152,7 +150,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 
 def is_free(port: int) -> bool:
-    """Whether nobody listens on a loopback port."""
+    """Whether a loopback port is free."""
     with socket.socket() as knock:
         knock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -11,7 +11,7 @@ from bakeoff.servers.base import HOST, Server, Site, get_json
 
 
 class ChromaServer(Server):
-    """`chroma run` on a folder of its own."""
+    """`chroma run` on its own folder."""
 
     name = "chroma"
     how = "pip install 'bakeoff[chroma]'."
@@ -30,7 +30,7 @@ class ChromaServer(Server):
 
     def version(self, site: Site) -> str:
         get_json(f"{site.http}/api/v2/heartbeat")
-        return f"Chroma {version('chromadb')}"  # what it answers itself is the version of its interface
+        return f"Chroma {version('chromadb')}"  # its own answer is the version of its API
 
     def settings(self, site: Site) -> dict[str, str]:
         return {"BAKEOFF_CHROMA_URL": site.http}

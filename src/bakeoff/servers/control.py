@@ -1,4 +1,4 @@
-"""up, down, status: a server is started once, watched until it answers, and stopped with all its processes."""
+"""up, down, status: starts a server once, waits until it answers, and stops it with all its processes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PAUSE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """How a server is: running, not answering, crashed, down or not installed; the rest where it was started."""
+    """State of a server: running, not answering, crashed, down or not installed; other fields if it was started."""
 
     name: str
     state: str
@@ -63,7 +63,7 @@ class ServerStatus:
 
 
 def choose_servers(names: list[str]) -> list[Server]:
-    """Servers by name, all of them where none is named."""
+    """Servers by name; all if none is named."""
     unknown = [name for name in names if name not in TABLE]
     if unknown:
         near = difflib.get_close_matches(unknown[0], TABLE, n=1, cutoff=0.5)
@@ -73,7 +73,7 @@ def choose_servers(names: list[str]) -> list[Server]:
 
 
 def up(server: Server, *, install: bool = False, tell: Tell = lambda _: None) -> ServerStatus:
-    """Start a server and wait until it answers; one that runs is left as it is."""
+    """Start a server and wait until it answers; a running one is left alone."""
     with server_lock(server.folder):
         now = status(server)
         if now.state == "running":
@@ -87,7 +87,7 @@ def up(server: Server, *, install: bool = False, tell: Tell = lambda _: None) ->
 
 
 def down(server: Server, *, data: bool = False) -> bool:
-    """Stop a server and all its processes, and with `data` remove what it kept; False where it was not started."""
+    """Stop a server and all its processes, and with `data` delete its data; False if it was not started."""
     if not server.folder.exists():
         return False
     with server_lock(server.folder):
@@ -99,7 +99,7 @@ def down(server: Server, *, data: bool = False) -> bool:
 
 
 def status(server: Server) -> ServerStatus:
-    """How a server is now; a server that is running is asked."""
+    """Current state of a server; a running one is asked."""
     state, place = read_state(server.name), read_place(server.name)
     if state is None or place is None:
         there = server.find() is not None
@@ -126,7 +126,7 @@ def status(server: Server) -> ServerStatus:
 
 
 def pids_of(store: str, params: BaseModel | None) -> list[int]:
-    """The processes of the server a store with these parameters talks to; none where it is not one started here."""
+    """Processes of the server that a store with these parameters uses; empty if it was not started here."""
     server = TABLE.get(store)
     state, place = read_state(store), read_place(store)
     if server is None or state is None or place is None:
@@ -141,7 +141,7 @@ def pids_of(store: str, params: BaseModel | None) -> list[int]:
 
 
 def data_folder_of(store: str, params: BaseModel | None) -> Path | None:
-    """Where the server a store with these parameters talks to keeps its data; None where it is not one started here."""
+    """Data folder of the server that a store with these parameters uses; None if it was not started here."""
     place = read_place(store)
     return place.data if place is not None and pids_of(store, params) else None
 
@@ -176,9 +176,7 @@ def _program(server: Server, install: bool, tell: Tell) -> Path:
         server.install()
         found = server.find()
     if found is None:
-        raise SettingError(
-            f"{server.name} cannot be started here: its program is not installed. {server.how}"
-        )
+        raise SettingError(f"{server.name} can't be started: its program is not installed. {server.how}")
     return found
 
 
@@ -190,7 +188,7 @@ def _stop(server: Server) -> None:
 
 
 def _start_and_wait(server: Server, site: Site) -> ServerState:
-    """Spawn and wait for the first answer; a server that stays silent is stopped, and the end of its log is shown."""
+    """Start and wait for the first answer; a silent server is stopped, and the end of its log is shown."""
     log = site.folder / LOG
     pid = processes.spawn(server.command(site), site.data, log, server.environment(), site.user)
     answered = False
@@ -213,27 +211,27 @@ def _start_and_wait(server: Server, site: Site) -> ServerState:
 
 
 def _first_answer(server: Server, site: Site, pid: int) -> str:
-    deadline, reason = time.monotonic() + server.deadline, "it says nothing"
+    deadline, reason = time.monotonic() + server.deadline, "no response"
     while time.monotonic() < deadline:
         if not processes.living_processes(processes.marks(pid), site.data):
             words = tail(site.folder / LOG).splitlines()
-            raise StoreError(lines=[f"{server.name} ended while it started. Its last words:", *words])
+            raise StoreError(lines=[f"{server.name} exited while starting. Its last output:", *words])
         try:
             return server.version(site)
         except NOT_YET as exc:
             reason = str(exc)
         time.sleep(PAUSE)
     silent = f"{server.name} does not answer on {HOST}:{site.port} after {server.deadline:.0f} s ({reason})."
-    raise StoreError(lines=[f"{silent} Its last words:", *tail(site.folder / LOG).splitlines()])
+    raise StoreError(lines=[f"{silent} Its last output:", *tail(site.folder / LOG).splitlines()])
 
 
 UNPRIVILEGED = "nobody"
 SHARED = Path("/var/lib/bakeoff")
-"""Where data goes when root starts an engine that refuses root, and root's own folders are closed to others."""
+"""Data location if root starts an engine that refuses root, and root's own folders are closed to others."""
 
 
 def choose_place(server: Server, program: Path) -> Site:
-    """The place of a server, made where it is not there yet."""
+    """The location of a server, created if missing."""
     folder = server.folder
     user = UNPRIVILEGED if server.refuses_root and os.name == "posix" and os.geteuid() == 0 else None
     before = read_place(server.name)
@@ -277,5 +275,5 @@ TABLE: Mapping[str, Server] = MappingProxyType({server.name: server for server i
 
 
 def needing_a_server() -> frozenset[str]:
-    """The stores that do nothing without a server, unlike those that also work inside the client."""
+    """Stores that need a server, unlike those that also run in the client."""
     return frozenset(name for name, server in TABLE.items() if not server.optional)

@@ -1,4 +1,4 @@
-"""Elasticsearch from its Maven artifacts: the core, which has dense_vector and kNN, and the HTTP transport."""
+"""Elasticsearch from Maven artifacts: the core, which has dense_vector and kNN, and the HTTP transport."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bakeoff.servers.maven import MavenServer
 
 VERSION = "8.19.21"
 OF_MODULE = ("netty-*.jar", "transport-netty4-*.jar", "elasticsearch-ssl-config-*.jar")
-"""What belongs to the HTTP module: the engine wants a module's class in the module's own folder."""
+"""Artifacts of the HTTP module: the engine requires a module's class in the module's own folder."""
 DESCRIPTOR = f"""\
 name=transport-netty4
 description=HTTP

@@ -1,4 +1,4 @@
-"""Engines on the JVM without a distribution: their artifacts from Maven, and a small launcher compiled here."""
+"""JVM engines without a distribution: their Maven artifacts, and a small launcher compiled here."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class MavenServer(Server):
     launcher: ClassVar[str]
     """The class in `java/` that starts the node."""
     artifacts: ClassVar[tuple[tuple[str, str, str, str], ...]]
-    """Group, artifact, version and type of what is fetched with all it needs."""
+    """Group, artifact, version and type of what to download with dependencies."""
     heap: ClassVar[str] = "1g"
     ports = 2
     deadline = 120.0
@@ -66,7 +66,7 @@ class MavenServer(Server):
         return made if made.exists() and shutil.which("java") else None
 
     def install(self) -> None:
-        """Fetch the artifacts (about 45 MB), unpack plug-ins, compile the launcher."""
+        """Download the artifacts (about 45 MB), unpack plug-ins, compile the launcher."""
         tools = {name: _tool(self.name, name) for name in ("mvn", "javac")}
         self.folder.mkdir(parents=True, exist_ok=True)
         lib = self.folder / "lib"
@@ -83,7 +83,7 @@ class MavenServer(Server):
         finish(compile_it, self.folder, None, f"javac {source.name}")
 
     def arrange(self) -> None:
-        """Put what was fetched where the engine looks for it: a plug-in's jars next to the others."""
+        """Move downloads where the engine expects them: a plug-in's jars next to the others."""
         for packed in (self.folder / "lib").glob("*.zip"):
             _unpack_jars(packed, packed.parent)
 
@@ -116,7 +116,7 @@ def _tool(server: str, name: str) -> str:
 
 
 def _unpack_jars(packed: Path, folder: Path) -> None:
-    """Put a plug-in's jars next to the others; one that is there already stays."""
+    """Unpack a plug-in's jars next to the others, keeping existing ones."""
     try:
         with zipfile.ZipFile(packed) as plugin:
             for inner in plugin.namelist():

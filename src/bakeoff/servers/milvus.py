@@ -1,4 +1,4 @@
-"""Milvus standalone from its wheel, in a virtual environment of its own: its dependencies are not ours."""
+"""Milvus standalone from its wheel, in its own virtual environment: its dependencies are not ours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bakeoff.servers.processes import finish
 WHEELS = (
     "milvus==2.3.5",
     "setuptools==69.5.1",
-)  # the wheel asks for pkg_resources, which later setuptools lack
+)  # the wheel needs pkg_resources, which later setuptools lack
 PARTS = (
     "proxy",
     "etcd",
@@ -28,10 +28,10 @@ PROGRAM = Path("bin") / "milvus-server"
 
 
 class MilvusServer(Server):
-    """The standalone server; it listens on every interface of the machine, which its release cannot be told not to."""
+    """The standalone server; it listens on every interface, and its release has no setting to change that."""
 
     name = "milvus"
-    how = "`bakeoff servers up milvus --install` brings it (60 MB), into a virtual environment of its own."
+    how = "`bakeoff servers up milvus --install` installs it (60 MB) in its own virtual environment."
     ports = len(PARTS)
     deadline = 180.0
     optional = True

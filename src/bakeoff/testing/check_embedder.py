@@ -1,4 +1,4 @@
-"""Is a model fit to be compared: its vectors, how fast they come, how much of a text it reads, whether they repeat."""
+"""Checks whether a model is fit for comparison: its vectors, speed, how much text it reads, and reproducibility."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ _TRIPLES = (
 
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
-    """One thing looked at: what was seen, and whether it is as it should be; `fine` is None for a mere figure."""
+    """One check: its result, and whether it is as it should be; `fine` is None for a plain figure."""
 
     name: str
     seen: str
@@ -102,7 +102,7 @@ class ModelCheck:
 
 
 def check(embedder: Embedder) -> list[ModelCheck]:
-    """Everything there is to see, in the order of interest; raises what the embedder raises."""
+    """Run all checks, most interesting first; raises what the embedder raises."""
     return [
         _shape(embedder),
         _norms(embedder),
@@ -116,7 +116,7 @@ def check(embedder: Embedder) -> list[ModelCheck]:
 
 
 def _sentences(count: int, words: int = 40) -> list[str]:
-    """Texts that differ from each other."""
+    """Distinct texts."""
     return [
         " ".join(_word(number * 7 + at * (number % 5 + 1)) for at in range(words)) for number in range(count)
     ]
@@ -186,7 +186,7 @@ def _difference(name: str, first: np.ndarray, second: np.ndarray) -> ModelCheck:
 
 
 def _check_truncation(embedder: Embedder) -> ModelCheck:
-    """How much of a long text is read: the shortest start of it that has the vector of the whole."""
+    """How much of a long text is read: the shortest prefix with the same vector as the whole."""
     info = embedder.info
     count = min(2 * info.max_tokens, MOST_WORDS) if info.max_tokens else WORDS_WITHOUT_LIMIT
     words = [_word(at * at + at // 7) for at in range(count)]
@@ -201,7 +201,7 @@ def _check_truncation(embedder: Embedder) -> ModelCheck:
 
 
 def _refusal_check(embedder: Embedder, words: list[str], refusal: EmbedderError) -> ModelCheck:
-    """A text above the limit may be refused; a model that refuses one within it reads less than it says."""
+    """A text above the limit may be rejected; a model that rejects one within it reads less than it declares."""
     limit = embedder.info.max_tokens
     if limit is not None and isinstance(embedder, SupportsTokens):
         count = embedder.count_tokens
@@ -224,7 +224,7 @@ def _cut_check(info: ModelInfo, count: int, whole: bool, read: int, tokens: int 
         return ModelCheck("long texts", f"all {count:,} words are read", fine)
     said = f", {limit:,} are declared" if limit is not None else ""
     fine = None if limit is None or tokens is None else abs(tokens - limit) <= _SLACK_TOKENS
-    return ModelCheck("long texts", f"cut after {size} of a text of {count:,} words{said}", fine)
+    return ModelCheck("long texts", f"truncated after {size} of {count:,} words{said}", fine)
 
 
 def _words_read(embedder: Embedder, words: list[str]) -> int:
@@ -260,4 +260,4 @@ def _latency(embedder: Embedder) -> ModelCheck:
         begin = time.perf_counter()
         embedder.embed([text], Role.QUERY)
         taken.append((time.perf_counter() - begin) * 1000)
-    return ModelCheck("latency", f"{median(taken):.2f} ms a query (median of {len(taken)})")
+    return ModelCheck("latency", f"{median(taken):.2f} ms per query (median of {len(taken)})")

@@ -1,4 +1,4 @@
-"""The contracts of chunkers and embedders, and what every plug-in owes, for pytest."""
+"""Contracts of chunkers and embedders, and of all plug-ins, for pytest."""
 
 from __future__ import annotations
 
@@ -42,19 +42,20 @@ LONG = {
     ),
     "text": "word " * 3000 + "Der Flug am 3. Mai fiel aus. " * 80,
 }
-"""Documents long enough that every limit of a chunker is reached."""
+"""Documents long enough to reach every limit of a chunker."""
 KINDS = ("text", "markdown", "python", "sql", "html", "nobody-knows-this-kind")
 
 
 class PluginContract:
-    """What every plug-in owes: a version, parameters that refuse unknown keys and have descriptions or plain names."""
+    """Contract of every plug-in: a version, parameters that reject unknown keys and have descriptions or
+    plain names."""
 
     kind: ClassVar[str]
     name: ClassVar[str]
     params: ClassVar[dict[str, object]] = {}
 
     def plugin(self) -> type[Plugin]:
-        """The class under test; where its package is not installed the test is skipped with the registry's hint."""
+        """The class under test; skips with the registry's hint if its package is not installed."""
         try:
             return registry.load(self.kind, self.name)
         except MissingExtraError as exc:
@@ -68,10 +69,8 @@ class PluginContract:
 
 
 class ChunkerContract(PluginContract):
-    """Every piece is a true span, every non-blank character is in one (F44, F45), and every parameter has an effect.
-
-    `others` gives values to try for parameters whose other values cannot be guessed, such as names.
-    """
+    """Every piece is an exact span, every non-blank character is in one (F44, F45), and every parameter has
+    an effect. `others` gives values for parameters whose other values can't be guessed, such as names."""
 
     kind = "chunkers"
     others: ClassVar[dict[str, list[object]]] = {}
@@ -109,7 +108,7 @@ class ChunkerContract(PluginContract):
                 _cut_documents(plugin, tried) not in (before, None) for tried in self._tries(plugin, name)
             )
         ]
-        assert not idle, f"no other value of {', '.join(idle)} changes a chunk; `others` gives values to try"
+        assert not idle, f"no other value of {', '.join(idle)} changes a chunk; set values to try in `others`"
 
     def _tries(self, plugin: type[Chunker], name: str) -> Iterator[dict[str, object]]:
         usual = getattr(plugin.Params(**self.params), name)
@@ -121,7 +120,7 @@ class ChunkerContract(PluginContract):
 
 
 def _cut_documents(plugin: type[Chunker], params: dict[str, object]) -> list[Piece] | None:
-    """The pieces of the long documents; None where the parameters are refused."""
+    """Pieces of the long documents; None if the parameters are rejected."""
     try:
         chunker = plugin(plugin.Params(**params))
     except (ValidationError, BakeoffError):
@@ -131,7 +130,7 @@ def _cut_documents(plugin: type[Chunker], params: dict[str, object]) -> list[Pie
 
 
 def _other_values(annotation: object, usual: object) -> list[object]:
-    """Values of a parameter that differ from the one it has: the other choices, or smaller and larger numbers."""
+    """Other values of a parameter: the other choices, or smaller and larger numbers."""
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return [one for one in annotation if one != usual]
     if isinstance(usual, bool):
@@ -142,7 +141,7 @@ def _other_values(annotation: object, usual: object) -> list[object]:
 
 
 class EncoderContract(PluginContract):
-    """Rows of the declared kind, one a text, the same whatever else is in the batch, ready to be searched."""
+    """Rows of the declared kind, one per text, independent of the rest of the batch, ready for search."""
 
     kind = "encoders"
     corpus: ClassVar[tuple[str, ...]] = (
@@ -193,7 +192,7 @@ def _numbers(row: SparseVector | np.ndarray) -> np.ndarray:
 
 
 class EmbedderContract(PluginContract):
-    """Finite float32 rows, one a text, the same whatever else is in the batch."""
+    """Finite float32 rows, one per text, independent of the rest of the batch."""
 
     kind = "embedders"
 

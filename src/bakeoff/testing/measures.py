@@ -21,15 +21,13 @@ from bakeoff.measures.reference import RankedGrades
 
 QUERIES, ITEMS, DEEPEST, SEEDS = 30, 12, 8, range(6)
 MOST_JUDGED = 4
-"""Unjudged results of a ranking whose every judging is tried."""
+"""Most unjudged results of a ranking for which every judging is tried."""
 TOLERANCE = 1e-9
 
 
 class MeasureContract:
     """`values` agrees with `score`; bounds, ceiling and tie range hold; names print as they are parsed.
-
-    `names` are the forms to check; by default the measure without parameters, at each of some depths.
-    """
+    `names` are the forms to check; by default the measure without parameters, at several depths."""
 
     name: ClassVar[str]
     names: ClassVar[tuple[str, ...]] = ()
@@ -121,7 +119,7 @@ class MeasureContract:
 
 
 def every_ranking(grades: list[int]) -> list[RankedGrades]:
-    """Every ranking of some of these judged items and of one that nobody judged."""
+    """Every ranking of some of these judged items and one unjudged."""
     items = [*grades, None]
     orders = (order for size in range(len(items) + 1) for order in permutations(items, size))
     return [RankedGrades(order, grades) for order in orders]
@@ -152,7 +150,7 @@ class RandomRankings:
         return dict(zip(items, self._random.integers(0, self._top + 1, count).tolist(), strict=True))
 
     def evaluate(self, measures: list[Measure]) -> ScoreArrays:
-        """The scores by the vectorised evaluator, as a run computes them."""
+        """Scores of the vectorised evaluator, as in a run."""
         query = np.repeat(np.arange(QUERIES), [len(items) for items in self._items])
         rankings = RankingArrays(query, np.concatenate(self._items), np.concatenate(self._scores))
         judged = [(row, item, grade) for row, one in enumerate(self._grades) for item, grade in one.items()]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RunExperiment(Protocol):
-    """Runs an experiment file; the same file is run once per session."""
+    """Runs an experiment file, once per session."""
 
     def __call__(self, experiment: str | Path = "bakeoff.yaml") -> Result: ...
 
@@ -68,7 +68,7 @@ def bakeoff_run(tmp_path_factory: pytest.TempPathFactory) -> RunExperiment:
 
 @pytest.fixture(scope="session")
 def assert_not_worse() -> AssertNotWorse:
-    """The gate as an assertion: "not shown to be worse" is not enough, the run must be shown not to be."""
+    """The gate as an assertion: the run must be shown not to be worse."""
 
     def check(
         run: Result | str | Path,
@@ -90,7 +90,7 @@ def assert_not_worse() -> AssertNotWorse:
 
 @pytest.fixture(scope="session")
 def assert_recall() -> AssertRecall:
-    """A value that a measure must reach, for the recommended system by default."""
+    """A minimum value of a measure, by default for the recommended system."""
 
     def check(
         run: Result | str | Path,

@@ -17,11 +17,9 @@ WORD = re.compile(r"\w+")
 
 
 class ReaderContract(PluginContract):
-    """A reader finds the words of a file again, gives the same text twice, and names what it cannot read.
-
-    Set `file` to the name of a file and override `content`: the bytes of a file whose text has all of `words`, at least
-    `kept` of which the reader must give back.
-    """
+    """A reader finds the words of a file, returns the same text twice, and names what it can't read. Set
+    `file` to a file name and override `content`: the bytes of a file whose text has all of `words`, of which
+    the reader must return at least the share `kept`."""
 
     kind = "readers"
     file: ClassVar[str]
@@ -66,7 +64,7 @@ class ReaderContract(PluginContract):
 
 
 def words_kept(words: str, text: str) -> float:
-    """The share of words, each as often as it occurs, that a text has too."""
+    """Share of words, with multiplicity, that a text contains."""
     wanted, there = WORD.findall(words.casefold()), WORD.findall(text.casefold())
     left = {word: there.count(word) for word in {*wanted}}
     found = 0

@@ -1,4 +1,4 @@
-"""What a store's answer is held against: scores and order by a plain computation in double precision."""
+"""Reference for a store's answers: scores and order by a plain double-precision computation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def similarity(rows: np.ndarray, vector: np.ndarray, metric: Metric) -> np.ndarr
 
 
 def exact(rows: np.ndarray, vector: np.ndarray, metric: Metric) -> np.ndarray:
-    """Row numbers, nearest first, by a plain computation in double precision."""
+    """Row numbers, nearest first, by a plain double-precision computation."""
     return np.argsort(-similarity(rows, vector, metric), kind="stable")
 
 

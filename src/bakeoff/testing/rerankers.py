@@ -22,7 +22,7 @@ PASSAGES = [
 
 
 class RerankerContract(PluginContract):
-    """One finite score a passage, in order, the same each time, whatever the texts are."""
+    """One finite score per passage, in order, reproducible, for any texts."""
 
     kind = "rerankers"
 

@@ -1,4 +1,4 @@
-"""A store tried as a user has it: which engine answers, the contract's checks, a small figure of recall and latency."""
+"""Tries a store as a user would: which engine answers, the contract's checks, and recall and latency in brief."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ROWS, DIMS, QUERIES, K = 5000, 64, 200, 10
 WARM_UP = 20
 PART = 1000
 MADE = "contract_"
-"""What the names of the checks' collections begin with."""
+"""Prefix of the checks' collections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmokeFigures:
-    """Recall against exact search, and milliseconds of one search at a time, by cosine on seeded vectors."""
+    """Recall against exact search, and milliseconds per search, by cosine on seeded vectors."""
 
     rows: int
     dims: int
@@ -37,17 +37,17 @@ class SmokeFigures:
 
 
 def engine(trial: StoreFixture) -> str:
-    """Which engine answers, by its own words; connecting to it may raise a StoreError."""
+    """The engine's own version; connecting to it may raise a StoreError."""
     store = trial.make()
     try:
         told = isinstance(store, SupportsVersion)
-        return store.engine_version() if told else "it does not say its version (engine_version)"
+        return store.engine_version() if told else "it does not report its version (engine_version)"
     finally:
         trial.close()
 
 
 def outcomes(trial: StoreFixture) -> Iterator[CheckOutcome]:
-    """Every check of the contract, each in a folder of its own."""
+    """Every check of the contract, each in its own folder."""
     root = trial.folder
     for number, check in enumerate(CHECKS):
         trial.folder = root / str(number)
@@ -57,7 +57,7 @@ def outcomes(trial: StoreFixture) -> Iterator[CheckOutcome]:
 
 
 def figures(trial: StoreFixture) -> SmokeFigures | None:
-    """The small figure; None for a store that does not search by vector."""
+    """Recall and latency; None for a store without vector search."""
     if not trial.has("vectors"):
         return None
     generator = np.random.default_rng(7)
@@ -86,7 +86,7 @@ def figures(trial: StoreFixture) -> SmokeFigures | None:
 
 
 def sweep(trial: StoreFixture) -> None:
-    """Remove the collections that the checks made on a server."""
+    """Delete the collections that the checks made on a server."""
     store = trial.make("sweep")
     try:
         if isinstance(store, SupportsDrop):
@@ -98,7 +98,7 @@ def sweep(trial: StoreFixture) -> None:
 
 
 def _built(store: CompleteStore, rows: np.ndarray) -> tuple[float, float]:
-    """Seconds of inserting, and of the wait until everything is searchable."""
+    """Seconds of inserting, and until everything is searchable."""
     store.create(f"{MADE}figures", DIMS, Metric.COSINE)
     begin = time.perf_counter()
     for part in range(0, len(rows), PART):
@@ -112,7 +112,7 @@ def _built(store: CompleteStore, rows: np.ndarray) -> tuple[float, float]:
 def _timed_searches(
     store: CompleteStore, queries: np.ndarray, query: BaseModel
 ) -> tuple[list[list[int]], list[float]]:
-    """The ids each query found, and the seconds it took."""
+    """The ids each query found, and its seconds."""
     answers, seconds = [], []
     for vector in queries:
         begin = time.perf_counter()

@@ -13,15 +13,13 @@ from bakeoff.types import Document, DocumentBatch, Skipped, SourceFile, SourceIt
 
 
 class _CorpusContract(PluginContract):
-    """What the contracts of sources share.
-
-    Override `corpus`: write a few documents into a folder and return the parameters that read them.
-    """
+    """Common part of the contracts of sources. Override `corpus`: write a few documents into a folder and
+    return the parameters that read them."""
 
     kind = "sources"
 
     def corpus(self, folder: Path) -> dict[str, object]:  # noqa: ARG002 - for subclasses
-        """The parameters of a source with at least two documents."""
+        """Parameters of a source with at least two documents."""
         return self.params
 
     @pytest.fixture
@@ -55,7 +53,8 @@ class SourceContract(_CorpusContract):
 
 
 class RowSourceContract(_CorpusContract):
-    """A source of rows gives the same columns in every instance, with unique ids, and knows its content's version."""
+    """A source of rows returns the same columns in every instance, with unique ids, and knows its content's
+    version."""
 
     def source(self, params: dict[str, object]) -> RowSource:
         """A new instance."""

@@ -1,4 +1,4 @@
-"""A store on trial: how a check makes one, fills it, and says what is wrong; no test runner is needed."""
+"""A store under test: how a check creates and fills one, and reports what is wrong; needs no test runner."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ ABILITIES: dict[str, type] = {
     "token vectors": p.SupportsTokenVectors,
     "storage": p.SupportsStorage,
 }
-"""What a store says it can do by having the methods."""
+"""Abilities that a store has by having the methods."""
 OPTIONAL = {
     "sparse vectors": "sparse vectors",
     "token vectors": "token vectors",
     "storage": "vectors but float32",
 }
-"""Abilities that few engines have: one without them needs no reason."""
+"""Abilities that few engines have: lacking them needs no reason."""
 LIMIT = "dims limit"
-"""An ability too: a store whose engine has a limit says it as `max_dims`."""
+"""Also an ability: a store whose engine has a limit declares it as `max_dims`."""
 BEHAVIOURS = ("clients", "long payloads", *(metric.value for metric in Metric), *STORAGES)
-"""What no method tells: two clients at once, payload texts of 100 kB, each metric, each storage."""
+"""Abilities without a method: two clients at once, payload texts of 100 kB, each metric, each storage."""
 FIRST_ID = 1000
 
 
 class DeclaredGap(Exception):
-    """Something the store says it cannot do, with its reason."""
+    """Something the store declares it can't do, with its reason."""
 
 
 class ContractViolation(AssertionError):
-    """Something the store does otherwise than the contract says."""
+    """A violation of the contract."""
 
 
 def expect(holds: object, text: str) -> None:
-    """Raise Broken with a text unless a condition holds."""
+    """Raise ContractViolation with a text unless a condition holds."""
     if not holds:
         raise ContractViolation(text)
 
 
 @dataclass(kw_only=True)
 class StoreFixture:
-    """One store's plug-in and parameters, a folder for it, and how exact its answers must be."""
+    """One store's plug-in and parameters, its folder, and the required accuracy."""
 
     name: str
     plugin: type[p.CompleteStore]
@@ -77,7 +77,7 @@ class StoreFixture:
         return store
 
     def close(self) -> None:
-        """Close every instance that was made, those a check has closed already included."""
+        """Close every instance that was made, including those a check has closed already."""
         while self._made:
             self._made.pop().close()
 
@@ -86,14 +86,14 @@ class StoreFixture:
         return self.plugin.Query()
 
     def has(self, ability: str) -> bool:
-        """Whether the plug-in has an ability's methods; what no method tells is taken to be there."""
+        """Whether the plug-in has an ability's methods; abilities without a method count as present."""
         if ability == LIMIT:
             return hasattr(self.plugin, "max_dims")
         protocol = ABILITIES.get(ability)
         return protocol is None or issubclass(self.plugin, protocol)
 
     def need(self, ability: str) -> None:
-        """Raise Gap with the declared reason; what is missing without a reason is broken."""
+        """Raise DeclaredGap with the declared reason, or ContractViolation if there is none."""
         if ability in self.gaps:
             raise DeclaredGap(self.gaps[ability])
         if not self.has(ability) and ability in OPTIONAL:
@@ -104,11 +104,11 @@ class StoreFixture:
 
     @property
     def given(self) -> Path:
-        """Where the vectors lie that a store is given."""
+        """Where the vectors given to a store lie."""
         return self.folder / "given"
 
     def vectors(self, rows: int | None = None, seed: int = 7) -> np.ndarray:
-        """Seeded vectors of unequal length, so that the metrics differ, as a run gives them: a read-only memory map."""
+        """Seeded vectors of unequal length, so that the metrics differ, as a read-only memory map like in a run."""
         count = rows or self.rows
         file = self.given / f"{count}-{self.dims}-{seed}.npy"
         if not file.exists():
@@ -120,7 +120,7 @@ class StoreFixture:
         return mapped
 
     def make_filled(self, metric: Metric = Metric.COSINE) -> tuple[p.CompleteStore, np.ndarray]:
-        """A store with the seeded vectors, inserted in two batches with ids that do not start at 0."""
+        """A store with the seeded vectors, inserted in two batches with ids that don't start at 0."""
         store, rows = self.make(), self.vectors()
         store.create("contract_rows", self.dims, metric)
         for part in np.array_split(np.arange(self.rows), 2):
@@ -130,7 +130,7 @@ class StoreFixture:
 
 
 def _methods(ability: str) -> str:
-    """What a store has to have for an ability."""
+    """The methods of an ability."""
     if ability == LIMIT:
         return "max_dims"
     return ", ".join(sorted(name for name in vars(ABILITIES[ability]) if not name.startswith("_")))
@@ -138,14 +138,14 @@ def _methods(ability: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ContractCheck:
-    """One promise of the contract: its name, the abilities it is about, and how it is tried."""
+    """One promise of the contract: its name, the abilities it concerns, and its test."""
 
     name: str
     needs: tuple[str, ...]
     tried: Callable[[StoreFixture], None]
 
     def __call__(self, bench: StoreFixture) -> None:
-        """Return when the promise is kept; raise Gap or Broken otherwise, or what the store raised."""
+        """Return if the promise is kept; raise DeclaredGap, ContractViolation, or what the store raised."""
         try:
             for ability in self.needs:
                 bench.need(ability)
@@ -156,7 +156,7 @@ class ContractCheck:
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """What a check came to, and why where it is not fine."""
+    """Outcome of a check, and the reason if it is not fine."""
 
     check: str
     state: Literal["ok", "gap", "failed"]
@@ -169,7 +169,7 @@ class Suite(list[ContractCheck]):
     def check(
         self, *needs: str
     ) -> Callable[[Callable[[StoreFixture], None]], Callable[[StoreFixture], None]]:
-        """A decorator: the function is a check named as it is, for stores with some abilities."""
+        """Decorator: register the function as a check for stores with some abilities, under its name."""
 
         def add(tried: Callable[[StoreFixture], None]) -> Callable[[StoreFixture], None]:
             self.append(ContractCheck(tried.__name__.replace("_", " "), needs, tried))

@@ -14,11 +14,9 @@ from bakeoff.testing.store_fixture import ContractCheck, DeclaredGap, StoreFixtu
 
 
 class StoreContract(PluginContract):
-    """Every check of the contract; what the plug-in declares in its `gaps` is a skip with its reason.
-
-    `gaps` of the test class are those that only these `params` have, `no_gaps` those of the plug-in that they have
-    not. A metric an engine lacks is a gap by its name ("dot"): `create` must then refuse it.
-    """
+    """Every check of the contract; declared `gaps` of the plug-in are skips with their reason. `gaps` of the
+    test class apply only with these `params`; `no_gaps` lists those of the plug-in that don't. A metric an
+    engine lacks is a gap by its name ("dot"): `create` must then reject it."""
 
     kind = "stores"
     gaps: ClassVar[dict[str, str]] = {}
@@ -30,7 +28,7 @@ class StoreContract(PluginContract):
 
     @pytest.fixture
     def bench(self, tmp_path: Path) -> StoreFixture:
-        """The store on trial."""
+        """The store under test."""
         plugin = cast("type[CompleteStore]", self.plugin())
         declared = {**getattr(plugin, "gaps", {}), **self.gaps}
         return StoreFixture(

@@ -1,4 +1,4 @@
-"""What a definition looks like in each language that has a tree-sitter grammar."""
+"""What a definition looks like in each language with a tree-sitter grammar."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class GrammarPart(IntEnum):
-    """What a syntax node is for those who look for definitions."""
+    """The role of a syntax node in finding definitions."""
 
-    SCOPE = 1  # has members that are chunks of their own
+    SCOPE = 1  # has members that are separate chunks
     LEAF = 2  # is kept whole
     WRAPPER = 3  # wraps one definition: decorator, export, template
     OPEN = 4  # may hold definitions but has no name: a body, an #ifdef
@@ -29,7 +29,7 @@ class GrammarPart(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """One language: its wheel, and the node types that matter with the word a breadcrumb has for them."""
+    """One language: its wheel, and the relevant node types with their words for a breadcrumb."""
 
     package: str
     scopes: Mapping[str, str]
@@ -43,7 +43,7 @@ class Grammar:
 
 @dataclass(frozen=True, slots=True)
 class LoadedGrammar:
-    """A grammar ready to parse: what each node type's number is, and how definitions are spoken of."""
+    """A loaded grammar: the role of each node type, and how definitions are named."""
 
     kind: str
     language: Language
@@ -202,7 +202,7 @@ GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
 
 
 def grammar_versions() -> str:
-    """The parser and the grammars at hand with their versions: another set cuts the same text elsewhere."""
+    """The parser and installed grammars with their versions: another set splits the same text differently."""
     names = ["tree_sitter", *sorted({grammar.package for grammar in GRAMMARS.values()})]
     return ", ".join(f"{name.replace('_', '-')} {_version(name)}" for name in names)
 
@@ -217,7 +217,7 @@ def _version(package: str) -> str:
 
 @cache
 def load(kind: str) -> LoadedGrammar:
-    """The grammar of a kind; raises ImportError where the wheel of its grammar is not installed."""
+    """The grammar of a kind; raises ImportError if its wheel is not installed."""
     from tree_sitter import Language
 
     grammar = GRAMMARS[kind]
@@ -234,7 +234,7 @@ def load(kind: str) -> LoadedGrammar:
     namers: dict[int, tuple[str, Namer]] = {}
     for number in range(language.node_kind_count):
         name = language.node_kind_for_id(number)
-        # keywords ("class") share their name with the node they open, and are no node of interest
+        # keywords ("class") share their name with the node they open, and are not relevant nodes
         if name in names and language.node_kind_is_named(number):
             parts[number] = names[name]
             namers[number] = (words.get(name, ""), namer(name))

@@ -1,4 +1,4 @@
-"""What a definition is called, from its syntax node."""
+"""The name of a definition, from its syntax node."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def namer(kind: str) -> Namer:
 
 
 def name_of(node: Node, data: bytes) -> str:
-    """The name a definition has in its own language, or '' where it has none."""
+    """Name of a definition in its own language, or ''."""
     return namer(node.type)(node, data)
 
 
@@ -33,7 +33,7 @@ def _plain(node: Node, data: bytes) -> str:
 
 
 def symbol_of(name: str, word: str) -> str:
-    """A name as one part of a dotted symbol: no generics, no trait, no receiver star."""
+    """A name as one part of a dotted symbol: without generics, trait or receiver star."""
     if name.isidentifier():
         return name
     if word == "impl":
@@ -65,7 +65,7 @@ def _go_types(node: Node, data: bytes) -> str:
 
 
 def _declarator(node: Node, data: bytes) -> str:
-    """The identifier within C's nested declarators: `*f(int)` is called f."""
+    """The identifier within C's nested declarators: `*f(int)` is named f."""
     inner: Node | None = node.child_by_field_name("declarator")
     while inner is not None:
         deeper = inner.child_by_field_name("declarator")

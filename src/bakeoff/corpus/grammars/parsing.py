@@ -1,4 +1,4 @@
-"""Program text as a syntax tree, refused where it is not of its language; bytes as characters."""
+"""Parses source code into a syntax tree, rejects text in another language, and converts bytes to characters."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 PROBED_BYTES = 20_000
-"""Longer texts are parsed in a process with limits first: tree-sitter takes quadratic time where it finds errors."""
+"""Longer texts are first parsed in a process with limits: tree-sitter takes quadratic time on errors."""
 PROBE_SECONDS = 10
 PROBE_MB = 1000
-# noise has an error every 2 to 10 characters, prose or a file cut off in a comment one in 25 or more
+# noise has an error every 2 to 10 characters; prose, or a file cut off in a comment, one in 25 or more
 _LONG, _SAMPLE, _ERROR_EVERY = 60_000, 2000, 15
 
 
 class ParseError(ValueError):
-    """A text that is not of the language it is named as."""
+    """The text is not in the declared language."""
 
 
 class _Parsers(local):
-    """Parsers of one thread by grammar, and the process in which long texts are parsed first."""
+    """Parsers of one thread by grammar, and the process that parses long texts first."""
 
     def __init__(self) -> None:
         self.made: dict[int, tuple[LoadedGrammar, Parser]] = {}
@@ -43,7 +43,7 @@ _here = _Parsers()
 
 
 def parse(text: str, grammar: LoadedGrammar) -> tuple[bytes, Node]:
-    """The bytes of a text and the root of its tree, whose offsets count these bytes; raises ParseError."""
+    """Bytes of a text and the root of its tree, with byte offsets; raises ParseError."""
     data = text.encode("utf-8", "surrogatepass")
     if len(data) > _LONG and _foreign(text[:_SAMPLE], grammar):
         raise ParseError("it does not begin like a program")
@@ -56,7 +56,7 @@ def parse(text: str, grammar: LoadedGrammar) -> tuple[bytes, Node]:
 
 
 def _probe(data: bytes, grammar: LoadedGrammar) -> None:
-    """Raise ParseError for a text that this process had better not parse."""
+    """Raise ParseError for a text that should not be parsed in this process."""
     try:
         _here.probe.ask((grammar.kind, data, PROBE_SECONDS), PROBE_SECONDS * WAIT_FACTOR)
     except ProcessEndedError as exc:
@@ -66,7 +66,7 @@ def _probe(data: bytes, grammar: LoadedGrammar) -> None:
 
 
 def _open_probe(_: object) -> Callable[[tuple[str, bytes, float]], None]:
-    """In the process: parses, and answers nothing."""
+    """Runs in the process: parses, and returns nothing."""
     limit_memory(PROBE_MB)
 
     def probe(message: tuple[str, bytes, float]) -> None:
@@ -78,18 +78,18 @@ def _open_probe(_: object) -> Callable[[tuple[str, bytes, float]], None]:
 
 
 def _parser(grammar: LoadedGrammar) -> Parser:
-    """This thread's parser of a grammar: one must not parse two texts at once, and making one takes time."""
+    """This thread's parser of a grammar: parsers are not thread-safe and slow to create."""
     from tree_sitter import Parser
 
     parsers, key = _here.made, id(grammar)
     if key not in parsers:
-        # the grammar is kept too, so that no other one can come to have its id
+        # keep the grammar alive, so that no other one can reuse its id
         parsers[key] = grammar, Parser(grammar.language)
     return parsers[key][1]
 
 
 def to_characters(text: str, data: bytes, offsets: Sequence[int]) -> list[int]:
-    """Ascending byte offsets as character offsets (F45)."""
+    """Convert ascending byte offsets to character offsets (F45)."""
     if len(data) == len(text):
         return list(offsets)
     found, byte, char = [], 0, 0
@@ -101,7 +101,7 @@ def to_characters(text: str, data: bytes, offsets: Sequence[int]) -> list[int]:
 
 
 def _foreign(sample: str, grammar: LoadedGrammar) -> bool:
-    """Whether a text is full of errors from the start: parsing all of such a one takes quadratic time."""
+    """Whether a text has many errors from the start: parsing all of it would take quadratic time."""
     data = sample.encode("utf-8", "surrogatepass")
     errors, nodes = 0, [_parser(grammar).parse(data).root_node]
     while nodes:

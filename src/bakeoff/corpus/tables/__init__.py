@@ -1,4 +1,4 @@
-"""Tables in files: where they lie, how they are opened, and their rows in Arrow batches of bounded size."""
+"""Tables in files: their locations, how to open them, and their rows in Arrow batches of bounded size."""
 
 from bakeoff.corpus.tables.cells import as_text, join_text
 from bakeoff.corpus.tables.open_table import TableFile, open_table, table_suffix

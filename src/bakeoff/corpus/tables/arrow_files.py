@@ -1,4 +1,4 @@
-"""Tables that Arrow itself reads: CSV and TSV, Parquet, Arrow and Feather files, datasets saved by Hugging Face."""
+"""Tables that Arrow reads: CSV and TSV, Parquet, Arrow and Feather files, datasets saved by Hugging Face."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _SNIFFED_BYTES = 65_536
 
 Read = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
 Opened = tuple[list[str], int | None, Read]
-"""The columns, the number of rows where the file tells it, and how batches of some columns are read."""
+"""The columns, the number of rows if the file stores it, and a reader of batches of some columns."""
 
 
 def open_csv(file: TablePlace) -> Opened:
-    """A CSV or TSV file with a header; every cell is text, so 007 stays 007, and an empty one is missing."""
+    """Open a CSV or TSV file with a header; every cell is text, so 007 stays 007, and an empty one is missing."""
     with file.stream() as stream:
         start = stream.read(_SNIFFED_BYTES).decode(file.encoding, "replace").removeprefix("\ufeff")
     first = start.lstrip("\r\n").splitlines()[:1]
@@ -83,7 +83,7 @@ def open_arrow(file: TablePlace) -> Opened:
 
 
 def open_dataset(file: TablePlace) -> Opened:
-    """The folder of a dataset that Hugging Face's `save_to_disk` wrote, or of several, one for each split."""
+    """Open a dataset folder written by Hugging Face's `save_to_disk`, or of several, one per split."""
     folder = file.local
     if (splits := folder / "dataset_dict.json").is_file():
         names = _names(splits, lambda found: found["splits"])
@@ -100,7 +100,7 @@ def open_dataset(file: TablePlace) -> Opened:
 
 
 def _names(path: Path, pick: Callable[[Json], Json]) -> list[str]:
-    """Names of files next to a record of a dataset; no other file is opened."""
+    """File names in a dataset's metadata; no other file is opened."""
     try:
         names = pick(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, LookupError, TypeError, RecursionError) as exc:
@@ -130,6 +130,6 @@ def _open_stream(openers: Sequence[Callable[[], pa.NativeFile]]) -> Opened:
 
 
 def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A batch in pieces of bounded size: a file may hold all its rows in one."""
+    """Split a batch into pieces of bounded size: a file may hold all its rows in one."""
     for begin in range(0, batch.num_rows, BATCH_ROWS):
         yield batch.slice(begin, BATCH_ROWS)

@@ -1,4 +1,4 @@
-"""Cells of any type as text: numbers without a needless ".0", dates in ISO form, nothing nested."""
+"""Converts cells of any type to text: numbers without a needless ".0", dates in ISO form, nothing nested."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bakeoff.errors import DataError
 
 
 def as_text(column: pa.Array, name: str) -> pa.Array:
-    """A column of numbers, dates, booleans or texts as texts; a column of lists, structures or bytes is an error."""
+    """A column of numbers, dates, booleans or texts as texts; raises for lists, structures or bytes."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return as_text(column.cast(kind.value_type), name)
@@ -33,7 +33,7 @@ def as_text(column: pa.Array, name: str) -> pa.Array:
 
 
 def _number_text(column: pa.Array) -> pa.Array:
-    """Numbers as text: 12 and not 12.0, because files of tables often keep whole numbers as floating ones."""
+    """Numbers as text: 12, not 12.0, because tables often store whole numbers as floats."""
     whole = pc.equal(column, pc.floor(column))
     if pc.all(whole, min_count=0).as_py() and not (pc.max(pc.abs(column)).as_py() or 0) >= 2**53:
         column = column.cast(pa.int64())
@@ -41,14 +41,14 @@ def _number_text(column: pa.Array) -> pa.Array:
 
 
 def join_text(columns: Sequence[pa.Array], separator: str) -> pa.Array:
-    """Texts of several columns as one; a cell that is empty or missing adds no separator."""
+    """Join the texts of several columns; an empty or missing cell adds no separator."""
     if len(columns) == 1:
         return columns[0]
     wide = any(pa.types.is_large_string(column.type) for column in columns)
     kind = pa.large_string() if wide else pa.string()
     first, *others = (_without_empty(column.cast(kind)) for column in columns)
     if all(column.null_count for column in (first, *others)):
-        # the join below leaves a row out whose cells are all missing
+        # the join below drops a row whose cells are all missing
         blank = functools.reduce(pc.and_, map(pc.is_null, (first, *others)))
         first = pc.if_else(blank, pa.scalar("", kind), first)
     filled = [first, *others]
@@ -63,7 +63,7 @@ def _without_empty(column: pa.Array) -> pa.Array:
 
 
 def python_column(values: Sequence[Any], name: str, where: str) -> pa.Array:
-    """A column of Python values: vectors where they are lists of numbers, else texts."""
+    """A column of Python values: vectors if they are lists of numbers, else texts."""
     if any(isinstance(value, list) for value in values):
         try:
             return pa.array(values, pa.list_(pa.float32()))

@@ -1,8 +1,5 @@
-"""A file as a table: its columns, and batches of some of them.
-
-A name ends in a suffix that shows how the file is read; a folder is a dataset as Hugging Face saves it. The files of a
-pattern (`shards/*.parquet`) are one table.
-"""
+"""Opens a file as a table: its columns, and batches of some of them. A file's suffix decides how it is read;
+a folder is a dataset saved by Hugging Face. The files of a pattern (`shards/*.parquet`) form one table."""
 
 from __future__ import annotations
 
@@ -39,14 +36,14 @@ FORMATS: dict[str, Callable[[TablePlace], Opened]] = {
     ".sqlite": row_files.open_sqlite,
     ".sqlite3": row_files.open_sqlite,
 }
-"""How a file is read, by its suffix."""
+"""Reader of a file by its suffix."""
 STREAMED = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json"}
-"""Texts that are no larger than their file, unless it is compressed; all others are read in a process with limits."""
+"""Text formats no larger than their file, unless compressed; all others are read in a process with limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """One table: where it lies, its columns in order, its number of rows (None: only reading shows it)."""
+    """One table: its location, its columns in order, its number of rows (None: only reading shows it)."""
 
     where: str
     columns: tuple[str, ...]
@@ -54,7 +51,7 @@ class TableFile:
     _read: Read
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Some columns of all rows, in order; a file that turns out damaged is an error that names it."""
+        """Yield some columns of all rows, in order; a damaged file is an error that names it."""
         self.expect(columns)
         with reading(self.where):
             yield from self._read(list(dict.fromkeys(columns)))
@@ -69,7 +66,7 @@ class TableFile:
                 writer.writerows(zip(*texts, strict=True))
 
     def expect(self, columns: Sequence[str]) -> None:
-        """Raise a DataError for a column that is not there, with the names that are near."""
+        """Raise DataError for a missing column, suggesting similar names."""
         for name in columns:
             if name not in self.columns:
                 known = {one.lower(): one for one in reversed(self.columns)}
@@ -81,7 +78,7 @@ class TableFile:
 
 
 def table_suffix(place: Path | str) -> str:
-    """How a table's name ends, compression left aside: `.csv` of `tickets.csv.gz`; '' where it is not a table's."""
+    """Suffix of a table's name without compression: `.csv` of `tickets.csv.gz`; '' if it is not a table's."""
     name = str(place).rstrip("/").rsplit("/", 1)[-1].lower()
     for packed in COMPRESSED:
         name = name.removesuffix(packed)
@@ -90,10 +87,8 @@ def table_suffix(place: Path | str) -> str:
 
 
 def open_table(place: Path | str, part: str = "", encoding: str = "utf-8") -> TableFile:
-    """The table in a file, in the files of a pattern, in a dataset's folder, or behind a URL.
-
-    `part` is the sheet of a workbook, the table of an SQLite file, or the split of a dataset.
-    """
+    """Open the table in a file, a pattern of files, a dataset folder, or behind a URL. `part` is the sheet of
+    a workbook, the table of an SQLite file, or the split of a dataset."""
     tables = [_open_one(TablePlace(one, part, encoding)) for one in list_places(place)]
     first = tables[0]
     for other in tables[1:]:
@@ -126,7 +121,7 @@ def _open_one(file: TablePlace) -> TableFile:
 
 
 def open_here(file: TablePlace) -> Opened:
-    """The table, read by this process."""
+    """Open the table in this process."""
     if isinstance(file.place, Path) and file.place.is_dir():
         return arrow_files.open_dataset(file)
     suffix = table_suffix(file.place)

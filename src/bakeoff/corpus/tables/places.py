@@ -1,4 +1,4 @@
-"""Where a table lies: a file, the files of a pattern, or a URL that fsspec opens."""
+"""Location of a table: a file, a pattern of files, or a URL that fsspec opens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 
 @dataclass(frozen=True, slots=True)
 class TablePlace:
-    """A file on this machine or behind a URL, and what is read of it: the sheet, table or split, and the encoding."""
+    """A local file or URL, and what to read from it: the sheet, table or split, and the encoding."""
 
     place: Path | str
     part: str = ""
@@ -29,18 +29,18 @@ class TablePlace:
 
     @property
     def local(self) -> Path:
-        """The path on this machine; an error for a URL."""
+        """The local path; raises for a URL."""
         if isinstance(self.place, str):
             raise DataError(f"{self.place}: such a file is read on this machine only. Copy it here first.")
         return self.place
 
     @property
     def compressed(self) -> str | None:
-        """How its name says that it is packed."""
+        """Compression by the suffix of its name."""
         return next((kind for end, kind in COMPRESSED.items() if str(self.place).lower().endswith(end)), None)
 
     def size(self) -> int:
-        """Bytes of the file, or of the files of a folder; 0 where a URL does not tell."""
+        """Bytes of the file, or of a folder's files; 0 if a URL does not report it."""
         if isinstance(self.place, str):
             system, path = file_system(self.place)
             with reading(self.place):
@@ -50,11 +50,11 @@ class TablePlace:
             return sum(path.stat().st_size for path in files if path.is_file())
 
     def stream(self) -> pa.NativeFile:
-        """The bytes from the start, unpacked."""
+        """The decompressed bytes from the start."""
         return pa.input_stream(self.random_access(), compression=self.compressed)
 
     def random_access(self) -> pa.NativeFile | IO[bytes]:
-        """The bytes in any order, as they are."""
+        """The raw bytes with random access."""
         if isinstance(self.place, Path):
             return pa.OSFile(str(self.place))
         system, path = file_system(self.place)
@@ -63,7 +63,7 @@ class TablePlace:
 
 
 def list_places(place: Path | str) -> list[Path | str]:
-    """The files of a name or pattern, sorted; none is an error."""
+    """Files of a name or pattern, sorted; raises if there are none."""
     if isinstance(place, str):
         return _list_remote(place)
     if place.exists():
@@ -76,12 +76,12 @@ def list_places(place: Path | str) -> list[Path | str]:
 
 
 def table_version(place: Path | str) -> str:
-    """What changes when a table's bytes do; of a URL, what its file system reports of it."""
+    """A string that changes with a table's bytes; for a URL, what its file system reports."""
     return fingerprint([_file_version(one) for one in list_places(place)])
 
 
 def file_system(url: str) -> tuple[AbstractFileSystem, str]:
-    """The file system of a URL, with the keys that its own client finds in the environment, and the path there."""
+    """File system of a URL, with keys its client finds in the environment, and the path there."""
     try:
         from fsspec.core import url_to_fs
     except ImportError as exc:
@@ -99,7 +99,7 @@ def file_system(url: str) -> tuple[AbstractFileSystem, str]:
 
 @contextlib.contextmanager
 def reading(where: str) -> Iterator[None]:
-    """What a damaged, missing or unreadable file raises, as a DataError that names the file."""
+    """Turn errors about a damaged, missing or unreadable file into a DataError that names it."""
     try:
         yield
     except FileNotFoundError as exc:
@@ -117,7 +117,7 @@ def reading(where: str) -> Iterator[None]:
 
 
 def _cause(exc: Exception) -> str:
-    """The reason in words of the user, where the library's are about its own insides."""
+    """The reason in plain words, if the library's message is about its internals."""
     text = " ".join(str(exc).split())
     if "invalid UTF8" in text or isinstance(exc, UnicodeDecodeError):
         return "it is not UTF-8. Save it as UTF-8, or give its `encoding`, for example cp1252."

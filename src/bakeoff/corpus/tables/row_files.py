@@ -1,4 +1,5 @@
-"""Tables read row by row: JSON, JSON lines, Excel and SQLite, whose columns may mix types; every cell becomes text."""
+"""Tables read row by row: JSON, JSON lines, Excel and SQLite, whose columns may mix types; every cell becomes
+text."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ from bakeoff.errors import DataError, MissingExtraError
 
 BATCH_ROWS = 8_192
 LINE_BYTES = 32_000_000
-"""A longer line is not parsed: values of JSON take many times their text in memory."""
+"""Longer lines are not parsed: parsed JSON takes many times its text in memory."""
 JSON_BYTES = 500_000_000
-"""A larger JSON file is not read, because it is parsed as a whole."""
+"""Larger JSON files are not read, because they are parsed as a whole."""
 CELL_BYTES = 200_000_000
-"""A larger cell of an SQLite file is an error: a view can compute one from nothing."""
+"""A larger SQLite cell is an error: a view can compute one from nothing."""
 BATCH_CHARACTERS = 100_000_000
 UNPACKED_BYTES = 1_000_000_000
-"""What a workbook may hold when it is unpacked."""
+"""Most bytes of an unpacked workbook."""
 _SEEN_LINES = 1000
 
 Record = dict[str, Any]
@@ -60,7 +61,7 @@ def open_json(file: TablePlace) -> Opened:
 
 
 def open_excel(file: TablePlace) -> Opened:
-    """A sheet of a workbook, the first where none is named; its first row that is not empty has the names."""
+    """Open a sheet of a workbook, by default the first; its first non-empty row has the names."""
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError as exc:
@@ -84,7 +85,7 @@ def open_excel(file: TablePlace) -> Opened:
 
 
 def _check_unpacked(file: TablePlace, data: bytes) -> None:
-    """Refuse a packed workbook that would fill the memory."""
+    """Raise for a packed workbook that would fill the memory."""
     if not zipfile.is_zipfile(io.BytesIO(data)):
         return
     try:
@@ -100,7 +101,7 @@ def _check_unpacked(file: TablePlace, data: bytes) -> None:
 
 
 def open_sqlite(file: TablePlace) -> Opened:
-    """A table of an SQLite file, opened to be read only."""
+    """Open a table of an SQLite file, read-only."""
     path = file.local.resolve()
     try:
         opened = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
@@ -131,7 +132,7 @@ def open_sqlite(file: TablePlace) -> Opened:
 
 
 def _chosen(file: TablePlace, names: Sequence[str], what: str, *, only: bool = False) -> str:
-    """The part that was asked for, else the first, or the only one there is."""
+    """The requested part, else the first, or the only one."""
     if file.part in names:
         return file.part
     if file.part or not names or (only and len(names) > 1):
@@ -187,7 +188,7 @@ def _batches(rows: Iterator[Record], columns: Sequence[str], where: str) -> Iter
 
 
 def _first_rows(rows: Iterator[Record]) -> Iterator[Record]:
-    """The next rows: fewer where their texts are long, so that a batch stays small."""
+    """The next rows: fewer if their texts are long, so that a batch stays small."""
     characters = 0
     for row in islice(rows, BATCH_ROWS):
         yield row

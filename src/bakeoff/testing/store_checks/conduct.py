@@ -1,4 +1,4 @@
-"""How a store behaves: its name and its folder are its own, it prints and sleeps nowhere, and it ends when closed."""
+"""A store's conduct: it keeps to its name and folder, does not print or sleep, and stops when closed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROWS, QUERIES = 2000, 60
 
 @suite.check("vectors")
 def the_search_knob_has_an_effect(bench: StoreFixture) -> None:
-    """Its field exists, and from one end of its range to the other answers change, in the declared direction."""
+    """Its field exists, and answers change over its range in the declared direction."""
     knob = _knob(bench)
     expect(
         knob.name in bench.plugin.Query.model_fields, f"Query has no field {knob.name!r}, the declared knob."
@@ -89,7 +89,7 @@ def a_closed_store_answers_nothing(bench: StoreFixture) -> None:
 
 
 def _filled_store(bench: StoreFixture) -> tuple[CompleteStore, Callable[[CompleteStore], object]]:
-    """A store with rows, by vectors where it has them and else by words, and how one like it is searched."""
+    """A store with rows, by vectors if it has them, else by words, and how to search one like it."""
     if bench.has("vectors"):
         store, rows = bench.make_filled()
         return store, lambda one: one.search(rows[0], 3, bench.query())
@@ -110,7 +110,7 @@ def a_query_of_another_dimension_is_refused(bench: StoreFixture) -> None:
 
 @suite.check()
 def files_are_in_its_home_only(bench: StoreFixture) -> None:
-    """Nothing is left in the working folder, among the temporary files, or next to its home."""
+    """Nothing is left in the working folder, the temporary folder, or next to its home."""
     with _own_places() as places:
         store, search = _filled_store(bench)
         search(store)
@@ -128,7 +128,7 @@ def files_are_in_its_home_only(bench: StoreFixture) -> None:
 
 @contextlib.contextmanager
 def _own_places() -> Iterator[tuple[Path, Path]]:
-    """A working folder and a temporary one of the check's own; their paths are short, for sockets lie there too."""
+    """The check's own working and temporary folder; their paths are short, because sockets lie there too."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="b") as folder:
         work, temporary = Path(folder) / "w", Path(folder) / "t"
@@ -156,7 +156,7 @@ def prints_nothing(bench: StoreFixture) -> None:
 
 @contextlib.contextmanager
 def _heard(file: Path) -> Iterator[list[str]]:
-    """What is written to the standard streams, by Python or below it; filled in at the end."""
+    """Collects what is written to the standard streams, by Python or below it."""
     heard: list[str] = []
     with file.open("w+b") as sink, contextlib.ExitStack() as stack:
         for number in (1, 2):

@@ -1,4 +1,4 @@
-"""Searching sparse vectors by their inner product, and token vectors by MaxSim."""
+"""Searches of sparse vectors by inner product, and of token vectors by MaxSim."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def token_rows(rows: int, dims: int, seed: int) -> TokenRows:
 
 @dataclass(frozen=True, slots=True)
 class EncodedCase:
-    """One kind of vectors: how rows are made, put into a batch, searched, and scored by a plain computation."""
+    """One kind of vectors: how rows are made, batched, searched, and scored by a plain computation."""
 
     kind: VectorKind
     ability: str
@@ -64,7 +64,7 @@ class EncodedCase:
     score: Callable[[SparseRows | TokenRows, SparseVector | np.ndarray], np.ndarray]
 
     def batch(self, ids: np.ndarray, rows: SparseRows | TokenRows) -> Batch:
-        """Rows for a store, with a payload of the parity of their ids."""
+        """Rows for a store, with the parity of their ids as payload."""
         payloads: list[dict[str, str | int | float]] = [{"part": int(one) % 2} for one in ids]
         return Batch(
             ids,
@@ -74,7 +74,7 @@ class EncodedCase:
         )
 
     def open(self, bench: StoreFixture) -> CompleteStore:
-        """A store that learns what it will hold."""
+        """A store that is told the kind of its rows."""
         store = bench.make()
         if _filters(bench):
             store.declare(FIELDS)
@@ -112,7 +112,7 @@ TOKENS = EncodedCase(
 
 
 def _finds_the_best(bench: StoreFixture, case: EncodedCase) -> None:
-    """Scores are those of a plain computation, best first, also within a filter and when it is opened again."""
+    """Scores match a plain computation, best first, also within a filter and after reopening."""
     store, rows = case.fill(bench)
     filters: list[Where] = [(), ODD] if _filters(bench) else [()]
     for round_ in range(2 if bench.has("reopen") else 1):
@@ -139,7 +139,7 @@ def _expect_best(
         order = np.argsort(np.where(allowed, -true, np.inf), kind="stable")[:K]
         hits = case.search(bench, store, query, where)
         places = hits.ids - FIRST_ID
-        expect(len({*places.tolist()}) == K, f"{K} different rows were due, {hits.ids.tolist()} came.")
+        expect(len({*places.tolist()}) == K, f"{K} distinct rows expected, got {hits.ids.tolist()}.")
         expect(allowed[places].all(), f"rows outside of the filter came: {hits.ids.tolist()}.")
         expect((np.diff(hits.scores) <= 1e-5).all(), f"scores do not fall: {hits.scores.tolist()}.")
         rounded = max(bench.score_error, getattr(bench.plugin, "weight_error", 0.0))
@@ -168,7 +168,7 @@ for _case in (SPARSE, TOKENS):
 
 @suite.check("sparse vectors")
 def empty_sparse_vectors_match_nothing(bench: StoreFixture) -> None:
-    """A text without a known word is a row and a query without a weight: neither finds anything."""
+    """A text without a known word is a row and a query without weights: neither finds anything."""
     store, few = SPARSE.open(bench), sparse_rows(2, 34)
     starts = np.array([0, few.starts[1], few.starts[1], few.starts[2]])
     store.create(NAME, TERMS, Metric.DOT)

@@ -1,4 +1,4 @@
-"""A collection's life: made anew, closed, opened again, changed, and shared by two clients."""
+"""A collection's life: recreated, closed, reopened, changed, and shared by two clients."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def replaces(bench: StoreFixture) -> None:
 
 
 def _expect_rows(bench: StoreFixture, store: object, rows: np.ndarray, wanted: set[int], when: str) -> None:
-    """A search for more than there is finds each row once."""
+    """A search for more rows than exist finds each row once."""
     ids = store.search(rows[0], bench.rows * 2, bench.query()).ids.tolist()  # type: ignore[attr-defined]
     missing, more = wanted - {*ids}, len(ids) - len(wanted & {*ids})
     expect(not missing and not more, f"{when}: {len(missing)} rows are missing, {more} should not be there.")

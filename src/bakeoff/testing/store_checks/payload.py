@@ -1,4 +1,4 @@
-"""What belongs to a row: it comes back as it was given, and searches among some rows find the nearest of those."""
+"""Payloads: they come back as given, and filtered searches find the nearest matching rows."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def payload(i: int) -> Payload:
 
 
 def satisfies(row: Payload, where: Where) -> bool:
-    """Whether a payload holds every condition."""
+    """Whether a payload satisfies every condition."""
     return all(_holds(row[one.field], one) for one in where)
 
 
@@ -88,7 +88,7 @@ def filled_store(bench: StoreFixture, rows: int = ROWS) -> tuple[CompleteStore, 
 
 
 def expect_payloads(store: CompleteStore, wanted: dict[int, Payload]) -> None:
-    """Rows asked for in some order have these payloads, of the same types."""
+    """Raise unless the rows, in some order, have these payloads with the same types."""
     got = store.payloads(np.array(list(wanted), np.int64))
     expect(len(got) == len(wanted), f"{len(got)} payloads came for {len(wanted)} rows.")
     for number, mine, theirs in zip(wanted, wanted.values(), got, strict=True):
@@ -99,7 +99,7 @@ def expect_payloads(store: CompleteStore, wanted: dict[int, Payload]) -> None:
 
 @suite.check("vectors", "payload")
 def payloads_come_back(bench: StoreFixture) -> None:
-    """In the order of the ids, with unicode, quotes and empty texts, also when opened again."""
+    """In the order of the ids, with unicode, quotes and empty texts, also after reopening."""
     store, _ = filled_store(bench, 120)
     wanted = {FIRST_ID + i: payload(i) for i in (77, 3, 0, 119, 64)}
     expect_payloads(store, wanted)
@@ -115,7 +115,7 @@ def payloads_come_back(bench: StoreFixture) -> None:
 
 @suite.check("vectors", "payload")
 def long_payloads(bench: StoreFixture) -> None:
-    """A text of 100 kB comes back whole, or is refused where that is a declared gap."""
+    """A text of 100 kB comes back whole, or is rejected if that is a declared gap."""
     store, rows = bench.make(), bench.vectors(2)
     mine = [payload(0), payload(1) | {"title": LONG}]
     store.declare(FIELDS)
@@ -135,14 +135,14 @@ def long_payloads(bench: StoreFixture) -> None:
 
 @suite.check("vectors", "payload")
 def a_collection_without_payload(bench: StoreFixture) -> None:
-    """Nothing declared: rows without payload go in and are found as before."""
+    """Without declared fields, rows without payload are inserted and found as before."""
     store, rows = bench.make_filled()
     expect(store.search(rows[5], 1, bench.query()).ids.tolist() == [FIRST_ID + 5], "a row is not found.")
 
 
 @suite.check("vectors", "payload")
 def filters_are_honoured(bench: StoreFixture) -> None:
-    """Equality, among, ranges with their ends, two conditions: against brute force over the rows that satisfy them."""
+    """Equality, membership, inclusive ranges, two conditions: against brute force over the matching rows."""
     store, vectors = filled_store(bench)
     for case, where in FILTERS.items():
         _expect_filtered(bench, store, vectors, case, where)
@@ -150,7 +150,7 @@ def filters_are_honoured(bench: StoreFixture) -> None:
 
 @suite.check("vectors", "payload")
 def a_filter_of_one_row_in_a_hundred(bench: StoreFixture) -> None:
-    """k rows still come where k satisfy it, and all that do where they are fewer."""
+    """k rows are found if k match, and all that match if they are fewer."""
     store, vectors = filled_store(bench)
     _expect_filtered(bench, store, vectors, "1 % of the rows", SELECTIVE)
     every = store.search_where(vectors[0], ROWS, bench.query(), SELECTIVE).ids.tolist()

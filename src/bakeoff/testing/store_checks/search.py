@@ -1,4 +1,4 @@
-"""Searching by vector: order, direction, the meaning of a score, short lists, odd ids, many at once."""
+"""Vector search: order, direction, the meaning of a score, short lists, unusual ids, batches."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def expect_refusal(what: str, *steps: Callable[[], object]) -> None:
 def expect_sound(
     hits: Hits, count: int, vectors: np.ndarray, asked: np.ndarray, metric: Metric, error: float
 ) -> None:
-    """So many hits, no id twice, best first, and each score the true similarity within an error."""
+    """The right number of hits, unique ids, best first, and each score the true similarity within an error."""
     ids = hits.ids.tolist()
-    expect(len(ids) == count, f"{len(ids)} hits came, {count} were due.")
+    expect(len(ids) == count, f"{len(ids)} hits, expected {count}.")
     expect(len(set(ids)) == len(ids), f"an id came twice: {ids}.")
     expect((np.diff(hits.scores) <= 1e-5).all(), f"scores do not fall: {hits.scores.tolist()}.")
     true = similarity(vectors[hits.ids - FIRST_ID], asked, metric)
@@ -73,7 +73,7 @@ for _metric in Metric:
 
 @suite.check("vectors")
 def many_threads_get_the_answers_one_gets(bench: StoreFixture) -> None:
-    """A store is opened in one thread, searched in others, at once, and closed in a third."""
+    """A store opened in one thread can be searched in others in parallel, and closed in a third."""
     store, rows = bench.make_filled()
     if bench.has("reopen"):
         store.close()

@@ -1,4 +1,5 @@
-"""Small vectors: every declared storage finds about what exact search in it finds, takes less, and can be rescored."""
+"""Small vectors: every declared storage finds about what exact search in it finds, takes less space, and can
+be rescored."""
 
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ from bakeoff.types import STORAGES, Batch, Hits, Metric, Storage
 suite = Suite()
 K, QUERIES, ROWS, DIMS, RESCORE = 10, 20, 400, 128, 5
 LOST = 0.1
-"""How much lower than that of exact search in the same numbers a recall may be: indexes scale numbers differently."""
+"""Tolerated loss of recall against exact search in the same numbers: indexes scale numbers differently."""
 
 
 def _rows() -> tuple[np.ndarray, np.ndarray]:
-    """Vectors of length 1 around some centres, and queries near some of them."""
+    """Unit vectors around some centres, and queries near some of them."""
     generator = np.random.default_rng(11)
     centres = generator.normal(size=(40, DIMS))
     rows = centres[np.arange(ROWS) % 40] + generator.normal(size=(ROWS, DIMS))
@@ -47,7 +48,7 @@ def _fill(store: CompleteStore, storage: Storage, rows: np.ndarray) -> CompleteS
 
 
 def _recall(search: Callable[[np.ndarray], Hits], rows: np.ndarray, asked: np.ndarray) -> float:
-    """The share of the true neighbours that a search finds."""
+    """Share of the true neighbours that a search finds."""
     found = 0
     for vector in asked:
         hits = search(vector)
@@ -111,7 +112,7 @@ def rescoring_finds_no_less(bench: StoreFixture) -> None:
 def _rescored(
     store: CompleteStore, storage: Storage, rows: np.ndarray, bench: StoreFixture, vector: np.ndarray
 ) -> Hits:
-    """By the store itself, where it says that it does so; by the rows otherwise."""
+    """Rescored by the store if it declares that, else by the rows."""
     if isinstance(store, SupportsRescore) and storage in getattr(store, "rescores", ()):
         hits = store.search_rescored(vector, K, bench.query(), RESCORE * K)
         true = rows[hits.ids] @ vector
@@ -123,7 +124,7 @@ def _rescored(
 
 @suite.check("vectors", "storage", "reopen")
 def small_vectors_take_less(bench: StoreFixture) -> None:
-    """The files of a store that does not keep the full vectors too; what a server holds is not seen."""
+    """The files of a store that does not also keep the full vectors; a server's are not visible."""
     rows, _ = _rows()
     sizes = {}
     for storage in ("float32", *_own_storages(bench)):

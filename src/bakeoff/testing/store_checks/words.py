@@ -1,4 +1,4 @@
-"""Searching by words, and by words and vector at once."""
+"""Search by words, and by words and vector together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TEXTS = ["the red apple", "a green pear", "red red wine, 東京", ""]
 
 @suite.check("keywords")
 def finds_words(bench: StoreFixture) -> None:
-    """Texts alone, as a keyword index holds them: dimension 0."""
+    """Texts alone, as in a keyword index: dimension 0."""
     store = bench.make()
     store.create(NAME, 0, Metric.COSINE)
     store.insert(Batch(np.arange(10, 14, dtype=np.int64), texts=TEXTS))
