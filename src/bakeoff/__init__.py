@@ -72,13 +72,15 @@ def run(
     force: bool = False,
     runs: int | None = None,
 ) -> Result:
-    """Run an experiment and return its result; finished systems of an interrupted run are kept. In a
-    notebook, progress is drawn below the cell; with `emit`, the caller receives the events instead. If people
-    judged this run, the result follows their judgments, as with `open_run`; `Result.by_rules()` does not.
-    `executor` overrides the experiment's: `ray`, or `{ray: {address: auto}}`. With `force`, the run of
+    """Run an experiment and return its result; finished systems of an interrupted run are kept.
+
+    In a notebook, progress is drawn below the cell; with `emit`, the caller receives the events instead. If
+    people judged this run, the result follows their judgments, as with `open_run`; `Result.by_rules()` does
+    not. `executor` overrides the experiment's: `ray`, or `{ray: {address: auto}}`. With `force`, the run of
     another experiment in `out` is moved aside. `runs` overrides the experiment's number of timing repeats.
     With `top_k` or the preset vectordb, the whole configuration is repeated, including ingestion and index,
-    each time in new processes."""
+    each time in new processes.
+    """
     from pathlib import Path
 
     from bakeoff.config import experiment

@@ -1,6 +1,7 @@
-"""The plug-in protocols: a class, its parameters as a pydantic model, its abilities declared by having the
-methods. In this order: sources and chunkers, models, stores, abilities of stores, rerankers and retrievers,
-executors."""
+"""The plug-in protocols: a class, its parameters as a pydantic model, its abilities declared by having the methods.
+
+In this order: sources and chunkers, models, stores, abilities of stores, rerankers and retrievers, executors.
+"""
 
 from __future__ import annotations
 
@@ -55,8 +56,11 @@ class Plugin(Protocol):
 
 
 class Source(Plugin, Protocol):
-    """Where documents come from. Parameters that only select items, such as a name pattern, are listed in
-    `selects_by: ClassVar[tuple[str, ...]]`: changing one does not cause items to be read again."""
+    """Where documents come from.
+
+    Parameters that only select items, such as a name pattern, are listed in `selects_by: ClassVar[tuple[str,
+    ...]]`: changing one does not cause items to be read again.
+    """
 
     def __init__(self, params: BaseModel) -> None: ...
 
@@ -70,9 +74,11 @@ class Source(Plugin, Protocol):
 
 
 class Reader(Plugin, Protocol):
-    """Turns a file into a document: its text, with headings in Markdown if the format has them. Files are
-    read in a process with limits, unless the reader declares `packed = False`: no small file of its formats
-    can expand to far more than its size."""
+    """Turns a file into a document: its text, with headings in Markdown if the format has them.
+
+    Files are read in a process with limits, unless the reader declares `packed = False`: no small file of its
+    formats can expand to far more than its size.
+    """
 
     kinds: ClassVar[tuple[str, ...]]
     """Document kinds it reads: pdf, docx, html; for a format unknown to bakeoff, the file's extension."""
@@ -173,8 +179,10 @@ class Embedder(Plugin, Protocol):
 
 
 class Encoder(Plugin, Protocol):
-    """Turns texts into sparse vectors, or one vector per token. `info.dims` is the number of terms, or the
-    length of a token's vector."""
+    """Turns texts into sparse vectors, or one vector per token.
+
+    `info.dims` is the number of terms, or the length of a token's vector.
+    """
 
     vectors: ClassVar[VectorKind]
 
@@ -238,10 +246,12 @@ class SupportsTokens(Protocol):
 
 
 class Store(Plugin, Protocol):
-    """A vector database; `home` is its own folder for data on disk. `Params` configures the index and the
-    engine's address; `Query` configures a search: one index serves many. What a store can't do is declared in
-    `gaps: ClassVar[dict[str, str]]`, ability to reason. An engine with a maximum vector length declares it as
-    `max_dims`."""
+    """A vector database; `home` is its own folder for data on disk.
+
+    `Params` configures the index and the engine's address; `Query` configures a search: one index serves
+    many. What a store can't do is declared in `gaps: ClassVar[dict[str, str]]`, ability to reason. An engine
+    with a maximum vector length declares it as `max_dims`.
+    """
 
     Query: ClassVar[type[BaseModel]]
 
@@ -266,10 +276,13 @@ class Store(Plugin, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SearchKnob:
-    """The integer in a store's Query that trades speed for recall. `name` is its field in Query, `low` and
-    `high` are its bounds, and `recall` says whether recall rises or falls with the value. A knob that
-    `counts_rows` is a number of candidate rows: at least k, at most the number of rows. `sweep` lists the
-    values of a sweep; by default `low` doubled (or `high` halved) five times."""
+    """The integer in a store's Query that trades speed for recall.
+
+    `name` is its field in Query, `low` and `high` are its bounds, and `recall` says whether recall rises or
+    falls with the value. A knob that `counts_rows` is a number of candidate rows: at least k, at most the
+    number of rows. `sweep` lists the values of a sweep; by default `low` doubled (or `high` halved) five
+    times.
+    """
 
     name: str
     low: int = 1
@@ -311,9 +324,12 @@ class SupportsTuning(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """A setting that trades speed for a guarantee about reads or writes. `name` is its path in Params or
-    Query, `value` what this run uses, and `default` the engine's own. `kind` is consistency (which writes a
-    search sees), durability (which writes survive a crash), or refresh (when a written row can be found)."""
+    """A setting that trades speed for a guarantee about reads or writes.
+
+    `name` is its path in Params or Query, `value` what this run uses, and `default` the engine's own. `kind`
+    is consistency (which writes a search sees), durability (which writes survive a crash), or refresh (when a
+    written row can be found).
+    """
 
     name: str
     kind: Literal["consistency", "durability", "refresh"]
@@ -356,8 +372,11 @@ class SupportsVectors(Protocol):
 
 @runtime_checkable
 class SupportsSparse(Protocol):
-    """A store that searches sparse vectors by inner product. An engine that stores weights with less
-    precision than float32 declares the largest relative error as `weight_error`."""
+    """A store that searches sparse vectors by inner product.
+
+    An engine that stores weights with less precision than float32 declares the largest relative error as
+    `weight_error`.
+    """
 
     def hold(self, kind: VectorKind) -> None:
         """Declare the kind of rows, before `create` or `open`; by default dense vectors or texts."""
@@ -386,8 +405,10 @@ def store_storages(plugin: type) -> tuple[Storage, ...]:
 
 @runtime_checkable
 class SupportsRescore(Protocol):
-    """A store that rescores candidates from its small vectors by the full ones, which it also keeps. The
-    storages for which it does so are its `rescores: ClassVar[tuple[Storage, ...]]`."""
+    """A store that rescores candidates from its small vectors by the full ones, which it also keeps.
+
+    The storages for which it does so are its `rescores: ClassVar[tuple[Storage, ...]]`.
+    """
 
     def search_rescored(
         self, vector: np.ndarray, k: int, query: BaseModel, candidates: int, where: Where = ()
@@ -455,8 +476,10 @@ class SupportsExisting(Protocol):
     """A store that can search an existing collection without writing to it."""
 
     def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
-        """Open it and describe its contents; raises StoreError if it is missing. `metric` is the
-        experiment's, for an engine that chooses the metric per search."""
+        """Open it and describe its contents; raises StoreError if it is missing.
+
+        `metric` is the experiment's, for an engine that chooses the metric per search.
+        """
         ...
 
     def search_existing(self, vector: np.ndarray, k: int, query: BaseModel, where: Where = ()) -> NamedHits:
@@ -585,9 +608,11 @@ class Reranker(Plugin, Protocol):
 
 class Retriever(Plugin, Protocol):
     """An existing search: given a text, it returns documents, characters or texts, best first.
+
     `takes_filters` is whether it searches within a filter. One whose rankings were made elsewhere has the
     reason why it can't be timed as `untimed: str`. The clock stops when `search` returns: work beyond the
-    search itself, such as reading fields of the answer, belongs in the iteration over the rows."""
+    search itself, such as reading fields of the answer, belongs in the iteration over the rows.
+    """
 
     takes_filters: bool
 
@@ -634,8 +659,10 @@ class SupportsPacing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ResourceRequest:
-    """Resources of a piece of work: cores, a GPU if there is one, its own process. Work that is `spread` goes
-    to different machines if there are several."""
+    """Resources of a piece of work: cores, a GPU if there is one, its own process.
+
+    Work that is `spread` goes to different machines if there are several.
+    """
 
     cpus: float = 1.0
     gpu: bool = False

@@ -77,8 +77,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentBatch:
-    """Documents of a table as columns of equal length, and the rows that were skipped. `ids`, `titles` and
-    `texts` are Arrow string arrays; `fields` has one per field."""
+    """Documents of a table as columns of equal length, and the rows that were skipped.
+
+    `ids`, `titles` and `texts` are Arrow string arrays; `fields` has one per field.
+    """
 
     ids: pa.Array
     titles: pa.Array | None
@@ -116,8 +118,10 @@ class ReadLimits:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A chunker's result: a character span of the document, and the text to prepend for embedding. `id` is
-    the chunk's own id, if it has one; others are named by document, position and text."""
+    """A chunker's result: a character span of the document, and the text to prepend for embedding.
+
+    `id` is the chunk's own id, if it has one; others are named by document, position and text.
+    """
 
     start: int
     end: int
@@ -257,9 +261,11 @@ _BITS = {"float32": 32, "float16": 16, "int8": 8, "binary": 1}
 
 @dataclass(frozen=True, slots=True)
 class VectorForm:
-    """How vectors are stored and searched. `dims` are the leading dimensions to keep (None: all), normalised
-    again. With `rescore`, a search for k fetches k × rescore candidates in this form and reorders them by the
-    full vectors; 0 keeps their order."""
+    """How vectors are stored and searched.
+
+    `dims` are the leading dimensions to keep (None: all), normalised again. With `rescore`, a search for k
+    fetches k × rescore candidates in this form and reorders them by the full vectors; 0 keeps their order.
+    """
 
     dims: int | None = None
     storage: Storage = "float32"
@@ -333,7 +339,9 @@ class Hits:
 
 class RetrievedRow(NamedTuple):
     """One row of a retriever's answer: a document's id, characters of it, a text, or several of these.
-    `score` is None if the retriever returns no scores; then the order counts."""
+
+    `score` is None if the retriever returns no scores; then the order counts.
+    """
 
     document: str | None = None
     start: int | None = None
@@ -356,8 +364,10 @@ class NamedHits:
 
 @dataclass(frozen=True, slots=True)
 class NamedVectors:
-    """Rows of an existing collection: their ids, and one matrix row each. `after` is the engine's own cursor
-    of the next rows, None at the end."""
+    """Rows of an existing collection: their ids, and one matrix row each.
+
+    `after` is the engine's own cursor of the next rows, None at the end.
+    """
 
     ids: tuple[str, ...]
     matrix: np.ndarray
@@ -366,9 +376,11 @@ class NamedVectors:
 
 @dataclass(frozen=True, slots=True)
 class ExistingCollection:
-    """An existing collection, which is only searched. `id_field` is the payload field with chunk or document
-    ids, '' for the engine's own; `vector_field` is the vector field, '' for the only one; `path` is the
-    folder of an embedded engine, '' for a server."""
+    """An existing collection, which is only searched.
+
+    `id_field` is the payload field with chunk or document ids, '' for the engine's own; `vector_field` is the
+    vector field, '' for the only one; `path` is the folder of an embedded engine, '' for a server.
+    """
 
     name: str
     id_field: str = ""

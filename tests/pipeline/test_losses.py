@@ -9,7 +9,7 @@ import pytest
 from bakeoff import registry
 from bakeoff.measures.conventions import DEFAULT
 from bakeoff.measures.names import parse
-from bakeoff.pipeline.scoring.losses import measure_losses
+from bakeoff.pipeline.scoring.losses import best_reachable, losses_table, stage_candidates
 from bakeoff.pipeline.scoring.score import ScoringInputs
 from bakeoff.truth.queries import read_queries
 from bakeoff.truth.resolve import resolve
@@ -34,7 +34,11 @@ def reachable(bench: Any) -> Any:
         scored = ScoringInputs(
             answers.ranking, chunking, queries, truth, DEFAULT, lambda: np.empty(0), lambda: None, depth
         )
-        rows = measure_losses("run", system, scored, answers, executor, parse(primary)).to_pylist()
+        steps = stage_candidates(system, answers, executor, parse(primary))
+        ids = [query.id for query in queries.queries]
+        rows = losses_table(
+            "run", system.label, ids, best_reachable(scored, steps, parse(primary))
+        ).to_pylist()
         found: dict[str, list[float]] = {}
         for row in rows:
             if row["reachable"] is not None:

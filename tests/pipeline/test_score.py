@@ -8,9 +8,10 @@ import pytest
 
 from bakeoff.errors import MeasureError, SystemFailure
 from bakeoff.measures.conventions import DEFAULT
+from bakeoff.measures.names import parse
 from bakeoff.pipeline.chunk import token_counts
 from bakeoff.pipeline.query_pipeline import StepResult
-from bakeoff.pipeline.scoring.score import ScoringInputs, score_system
+from bakeoff.pipeline.scoring.score import ScoringInputs, measure_values, score_table
 from bakeoff.truth.queries import read_queries
 from bakeoff.truth.resolve import resolve
 from bakeoff.types import Hits
@@ -22,6 +23,11 @@ queries:
   - {id: none, text: c, truth: negative}
   - {id: unjudged, text: d, truth: unjudged}
 """
+
+
+def score_system(work: ScoringInputs, names: tuple[str, ...]) -> Any:
+    measures = [parse(name) for name in names]
+    return score_table("run", "system", work, measure_values(work, measures), measures)
 
 
 @pytest.fixture
@@ -45,7 +51,7 @@ def scored(bench: Any) -> Any:
             lambda: run.legs,
             run.depth,
         )
-        table = score_system("run", "system", work, measures).to_pylist()
+        table = score_system(work, measures).to_pylist()
         run.table = table
         return {(row["query_id"], row["measure"]): row["value"] for row in table}
 
@@ -183,5 +189,5 @@ def test_a_rule_brings_its_own_universal_sections(bench: Any, own: str, expected
     hits = Hits(np.array(rows, np.int64), np.arange(len(rows), 0.0, -1.0))
     leg = StepResult((hits, hits), np.ones((1, 4)))
     work = ScoringInputs(leg, chunking, queries, truth, DEFAULT, lambda: token_counts(chunking), lambda: None)
-    table = score_system("run", "system", work, ("SecAcc@2", "SecAcc_primary@2"))
+    table = score_system(work, ("SecAcc@2", "SecAcc_primary@2"))
     assert table["value"].to_pylist() == [expected, 0.5, 0.5, 0.5]

@@ -15,12 +15,17 @@ from bakeoff.measures.presets import preset
 from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.pipeline.scoring.inputs import ScoringInputs
 from bakeoff.pipeline.scoring.score import measure_values
-from bakeoff.pipeline.scoring.ties import tie_ranges
+from bakeoff.pipeline.scoring.ties import any_equal, tied_rows, ties_table
 from bakeoff.truth.queries import read_queries
 from bakeoff.truth.resolve import resolve
 from bakeoff.types import Hits
 
 BY_CHUNKS = preset("vectordb").conventions
+
+
+def tie_ranges(work: ScoringInputs, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    found = tied_rows(work, [parse(name) for name in names]) if any_equal(work) else {}
+    return ties_table("run", "system", found).to_pylist()
 
 
 @pytest.fixture
@@ -38,7 +43,7 @@ def tied(bench: Any) -> Any:
     def run(*scores: float) -> list[dict[str, Any]]:
         leg = StepResult((Hits(np.array(rows, np.int64), np.array(scores)),), np.ones((1, 1)))
         work = ScoringInputs(leg, chunking, queries, truth, DEFAULT, lambda: np.zeros(0), lambda: None)
-        return tie_ranges("run", "system", work, ("RR@10(document)", "R@10(document)")).to_pylist()
+        return tie_ranges(work, ("RR@10(document)", "R@10(document)"))
 
     return run
 
@@ -72,7 +77,7 @@ def test_the_ends_with_ranks_of_chunks_are_those_of_all_orders(bench: Any, seed:
             )
             for measure, column in one.items():
                 seen[str(measure)].add(round(float(column[0]), 12))
-    rows = tie_ranges("run", "system", work(some, levels), NAMES).to_pylist()
+    rows = tie_ranges(work(some, levels), NAMES)
     assert {row["measure"] for row in rows} == {name for name, found in seen.items() if len(found) > 1}
     for row in rows:
         found = seen[row["measure"]]

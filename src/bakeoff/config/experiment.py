@@ -165,8 +165,10 @@ class _Reader:
             raise ExperimentError(f"{self._located.where(('conventions',))}: {exc}") from exc
 
     def _measures(self, preset: Preset | None) -> tuple[str, ...]:
-        """The file's measures; if there are none, the preset's, its primary first. A preset's label measures
-        belong to its review, after the run."""
+        """The file's measures; if there are none, the preset's, its primary first.
+
+        A preset's label measures belong to its review, after the run.
+        """
         chosen = [self._file.measures.primary, *self._file.measures.also]
         if preset and "measures" not in self._file.model_fields_set:
             at_once = [str(m) for m in preset.measures if m.definition.needs is not RequiredInput.LABELS]
@@ -208,8 +210,10 @@ class _Reader:
 
 
 def _named_source(corpus: Mapping[str, Json]) -> tuple[str, dict[str, Json]]:
-    """The source of a corpus and its parameters: named by `source`, else the first key that is a source's
-    name. That key's value is the parameter of the same name, or a mapping of parameters."""
+    """The source of a corpus and its parameters: named by `source`, else the first key that is a source's name.
+
+    That key's value is the parameter of the same name, or a mapping of parameters.
+    """
     given = dict(corpus)
     if "source" in given:
         return str(given.pop("source")), given

@@ -22,9 +22,11 @@ RETRIEVERS = "retrievers"
 
 @dataclass(frozen=True, slots=True)
 class PluginSpec:
-    """One chosen plug-in with its validated parameters; `label` distinguishes it from others of its kind. A
-    chunker has the `reading` whose text it splits, if the experiment names readers. The vector `form` of an
-    embedder has its dimensions, that of a store the rest; `family` is then the label without it."""
+    """One chosen plug-in with its validated parameters; `label` distinguishes it from others of its kind.
+
+    A chunker has the `reading` whose text it splits, if the experiment names readers. The vector `form` of an
+    embedder has its dimensions, that of a store the rest; `family` is then the label without it.
+    """
 
     kind: str
     name: str
@@ -102,9 +104,11 @@ class RetrievalSpec:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One measured combination; `depth` is None to use the experiment's. A retriever is a system too: the
-    passages it returns are its chunks, so it takes the chunker's place. `keyword` is the engine of a fusion's
-    second search, by words or by an `encoder`'s sparse vectors."""
+    """One measured combination; `depth` is None to use the experiment's.
+
+    A retriever is a system too: the passages it returns are its chunks, so it takes the chunker's place.
+    `keyword` is the engine of a fusion's second search, by words or by an `encoder`'s sparse vectors.
+    """
 
     chunker: PluginSpec
     mode: PluginSpec
@@ -210,9 +214,11 @@ OWN_MODELS = ModelFile()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything a run needs, validated; `file` is the name of the experiment file in its folder. `models` is
-    the text of the models.toml that named the embedders, '' if none did; `model_file` is the one given
-    instead of the experiment's."""
+    """Everything a run needs, validated; `file` is the name of the experiment file in its folder.
+
+    `models` is the text of the models.toml that named the embedders, '' if none did; `model_file` is the one
+    given instead of the experiment's.
+    """
 
     name: str
     text: str

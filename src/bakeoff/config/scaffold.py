@@ -114,8 +114,10 @@ def _ending(name: str) -> str:
 def write_experiment(
     seen: CorpusSummary, into: Path, *, force: bool, queries_file: str | None = None
 ) -> tuple[Path, Path]:
-    """Write bakeoff.yaml and queries.yaml; existing files are kept unless `force`. `queries_file` is the text
-    of existing queries; without it, drafts are made from titles."""
+    """Write bakeoff.yaml and queries.yaml; existing files are kept unless `force`.
+
+    `queries_file` is the text of existing queries; without it, drafts are made from titles.
+    """
     experiment, queries = into / "bakeoff.yaml", into / "queries.yaml"
     there = [path.name for path in (experiment, queries) if path.exists()]
     if there and not force:

@@ -1,5 +1,7 @@
-"""The strict reader of user files (YAML or JSON): every value keeps its line. Plain words follow YAML 1.2:
-`no`, `on`, `2026-01-13` and `12:30` are texts."""
+"""The strict reader of user files (YAML or JSON): every value keeps its line.
+
+Plain words follow YAML 1.2: `no`, `on`, `2026-01-13` and `12:30` are texts.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Headings of documents and the sections below them: the single definition of a heading. Markdown and
-reStructuredText mark theirs; in plain texts and PDFs they are only typed. Chunkers label chunks and truth
-finds sections by this definition, so that both agree."""
+"""Headings of documents and the sections below them: the single definition of a heading.
+
+Markdown and reStructuredText mark theirs; in plain texts and PDFs they are only typed. Chunkers label chunks
+and truth finds sections by this definition, so that both agree.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Languages with known words, stop words and sentences, and language detection. A script used by one language
-decides at once. Languages that share a script are distinguished by their most common words; texts with few of
-them, such as source code without comments, have no language."""
+"""Languages with known words, stop words and sentences, and language detection.
+
+A script used by one language decides at once. Languages that share a script are distinguished by their most
+common words; texts with few of them, such as source code without comments, have no language.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,11 @@ _WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f\u064b-\u0652\u0900-\u097f]+[^\W\
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """A language under the name engines use; `common` are words in nearly every text. `abbreviations` end
-    with a full stop inside sentences; `ordinals` is whether numbers do ("3. Oktober"). `letters` are
-    required: without them a text is in another language of its script."""
+    """A language under the name engines use; `common` are words in nearly every text.
+
+    `abbreviations` end with a full stop inside sentences; `ordinals` is whether numbers do ("3. Oktober").
+    `letters` are required: without them a text is in another language of its script.
+    """
 
     code: str
     name: str

@@ -1,7 +1,9 @@
-"""Processes with limits on CPU time, memory and waiting, for work on untrusted bytes. A `LimitedProcess` runs
-a bakeoff module as a process that answers one message at a time. Messages are pickled: both ends are bakeoff,
-joined by a pipe. CPU and memory limits are set in the operating system (POSIX), so they also hold inside C
-libraries; the calling process limits the wait."""
+"""Processes with limits on CPU time, memory and waiting, for work on untrusted bytes.
+
+A `LimitedProcess` runs a bakeoff module as a process that answers one message at a time. Messages are
+pickled: both ends are bakeoff, joined by a pipe. CPU and memory limits are set in the operating system
+(POSIX), so they also hold inside C libraries; the calling process limits the wait.
+"""
 
 from __future__ import annotations
 
@@ -123,6 +125,7 @@ class _Watch:
 
 def serve(open_service: Callable[[Any], Callable[[Any], object]]) -> None:
     """Answer messages until the input ends: the main function of a module that a LimitedProcess runs.
+
     `open_service` receives the setup and returns the message handler. Its output is shown with --debug only.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which closes this process's input

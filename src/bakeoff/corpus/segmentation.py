@@ -1,8 +1,10 @@
 """Splits texts of any script into words, tokens and sentences, by ICU's rules (UAX #29) and dictionaries.
+
 Three rules are our own, so that English text and source code are split as programmers expect: `don't` and
 `parse_args` are two search words each, a run of Chinese, Japanese or Korean characters is searched by pairs
 of characters, and a Latin full stop ends a sentence only before white space and not after an abbreviation.
-ASCII text takes a shortcut with the same result."""
+ASCII text takes a shortcut with the same result.
+"""
 
 from __future__ import annotations
 
@@ -95,8 +97,10 @@ def has_spaceless_script(text: str) -> bool:
 
 
 def sentences(text: str, language: str | None = None) -> Iterator[Span]:
-    """Yield contiguous spans, each a sentence with trailing white space, covering the text. A language other
-    than English has its own abbreviations and ordinals."""
+    """Yield contiguous spans, each a sentence with trailing white space, covering the text.
+
+    A language other than English has its own abbreviations and ordinals.
+    """
     start, own = 0, LANGUAGES[language] if language not in (None, "english") else None
     ends = _ascii_ends() if text.isascii() else _ends()
     for match in ends.finditer(text):

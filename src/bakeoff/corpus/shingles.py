@@ -1,7 +1,9 @@
-"""Hashes of words and word runs over many texts at once, on Arrow's bytes. A word is a run of letters, digits
-and underscores, ignoring case; other scripts' letters count too, and common punctuation beyond ASCII
-separates. Scripts without spaces are split by a dictionary first. Hashes are 64 bits of a polynomial, so any
-run's hash is a difference of two sums."""
+"""Hashes of words and word runs over many texts at once, on Arrow's bytes.
+
+A word is a run of letters, digits and underscores, ignoring case; other scripts' letters count too, and
+common punctuation beyond ASCII separates. Scripts without spaces are split by a dictionary first. Hashes are
+64 bits of a polynomial, so any run's hash is a difference of two sums.
+"""
 
 from __future__ import annotations
 

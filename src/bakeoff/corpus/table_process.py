@@ -1,6 +1,8 @@
 """Reads tables in a process with limits if their size does not show their cost: compressed and computed ones.
+
 A few kilobytes of Parquet, Excel or SQLite may expand to any number of rows, and some libraries crash. The
-process replies with the columns first, then with one Arrow batch per message."""
+process replies with the columns first, then with one Arrow batch per message.
+"""
 
 from __future__ import annotations
 

@@ -19,9 +19,11 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankingArrays:
-    """Results in served order, rows grouped by ascending query. `rank` counts from 1 and is set only if ranks
-    have gaps (a unit takes the rank of its first chunk). `id_order` is each row's position among all ids in
-    string order, needed if ties are broken by id."""
+    """Results in served order, rows grouped by ascending query.
+
+    `rank` counts from 1 and is set only if ranks have gaps (a unit takes the rank of its first chunk).
+    `id_order` is each row's position among all ids in string order, needed if ties are broken by id.
+    """
 
     query: Ints
     item: Ints

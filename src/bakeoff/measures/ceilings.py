@@ -23,9 +23,12 @@ def ceiling(
     depth: int | None = None,
     reachable: Bools | None = None,
 ) -> Floats | None:
-    """Best value of each query, NaN without relevant items; None if unknown. Ideal rankings are scored by the
-    measure itself, so a new measure needs no formula here. They hold at most `depth` items, and only
-    `reachable` ones (one flag per judgment): what is not retrieved still counts as relevant."""
+    """Best value of each query, NaN without relevant items; None if unknown.
+
+    Ideal rankings are scored by the measure itself, so a new measure needs no formula here. They hold at most
+    `depth` items, and only `reachable` ones (one flag per judgment): what is not retrieved still counts as
+    relevant.
+    """
     asked = distinct(judgments.query) if queries is None else np.unique(queries)
     if measure.definition.needs is not RequiredInput.JUDGMENTS:
         fixed = fixed_ceiling(measure)

@@ -30,9 +30,11 @@ class QueryExclusion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreArrays:
-    """One row per query, one column per measure; NaN means not computed and never enters a mean. `lower` and
-    `upper` are over unjudged results (see Definition.bounds). The tied arrays hold numbers only where the
-    order of equal scores changes the value, and are None if it never does."""
+    """One row per query, one column per measure; NaN means not computed and never enters a mean.
+
+    `lower` and `upper` are over unjudged results (see Definition.bounds). The tied arrays hold numbers only
+    where the order of equal scores changes the value, and are None if it never does.
+    """
 
     queries: Ints
     measures: tuple[Measure, ...]

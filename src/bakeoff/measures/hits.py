@@ -51,8 +51,10 @@ class JudgedItems:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedHits:
-    """Retrieved items with a judgment: row, rank from 1, grade; ordered by row and rank. `depth` is the
-    number of results per row; `every` holds row and rank of all results if ranks have gaps."""
+    """Retrieved items with a judgment: row, rank from 1, grade; ordered by row and rank.
+
+    `depth` is the number of results per row; `every` holds row and rank of all results if ranks have gaps.
+    """
 
     row: Ints
     rank: Ints
@@ -115,8 +117,10 @@ def hits_of(rankings: RankingArrays, judgments: JudgmentArrays, queries: Ints) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Runs of equal queries in a column, for the requested queries: row, first position and length. `every`
-    marks their positions, and is None if all belong."""
+    """Runs of equal queries in a column, for the requested queries: row, first position and length.
+
+    `every` marks their positions, and is None if all belong.
+    """
 
     row: Ints
     starts: Ints

@@ -23,8 +23,10 @@ _UNIT_ALIASES = {"file": Unit.DOCUMENT, "doc": Unit.DOCUMENT, "report": Unit.DOC
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure with its depth `k`, token `budget` or threshold `t`, unit and parameters. None means the
-    conventions' value. A budget replaces a depth."""
+    """One measure with its depth `k`, token `budget` or threshold `t`, unit and parameters.
+
+    None means the conventions' value. A budget replaces a depth.
+    """
 
     name: str
     k: int | None = None

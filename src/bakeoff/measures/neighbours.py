@@ -23,9 +23,11 @@ def knn_recall(
     exact_distance: Floats | None = None,
     tolerance: float = DEFAULT.knn_tolerance,
 ) -> Floats:
-    """kNN@k per query; `found` and `exact` are ids, one row per query, nearest first, −1 for no result. With
-    distances (smaller is nearer), an item as near as the k-th exact neighbour counts, whatever its id. If a
-    filter leaves fewer than k rows, the share is of those; NaN if it leaves none."""
+    """kNN@k per query; `found` and `exact` are ids, one row per query, nearest first, −1 for no result.
+
+    With distances (smaller is nearer), an item as near as the k-th exact neighbour counts, whatever its id.
+    If a filter leaves fewer than k rows, the share is of those; NaN if it leaves none.
+    """
     _check(found, exact, k)
     hit = _among(found[:, :k], exact[:, :k])
     there = (exact[:, :k] != NO_RESULT).sum(axis=1)

@@ -47,9 +47,12 @@ class TieRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Values by measure and query; None means not computed and never enters a mean. `ends` computes lower and
-    upper values over unjudged results on demand; `ties` holds what the order of equal scores can change;
-    `rank_conflicts` are the queries of a run file whose ranks contradict their scores."""
+    """Values by measure and query; None means not computed and never enters a mean.
+
+    `ends` computes lower and upper values over unjudged results on demand; `ties` holds what the order of
+    equal scores can change; `rank_conflicts` are the queries of a run file whose ranks contradict their
+    scores.
+    """
 
     queries: tuple[str, ...]
     measures: tuple[Measure, ...]

@@ -90,8 +90,10 @@ def tokens_at(query: Ints, rank: Ints, tokens: Ints, queries: Ints, k: int) -> F
 
 
 def within_budget(query: Ints, tokens: Ints, budget: int) -> Flags:
-    """Mask of results, query by query in served order, that are read whole within `budget` tokens. Reading
-    ends at the first result that does not fit."""
+    """Mask of results, query by query in served order, that are read whole within `budget` tokens.
+
+    Reading ends at the first result that does not fit.
+    """
     if not len(query):
         return np.zeros(0, dtype=bool)
     running = np.cumsum(tokens, dtype=np.int64)

@@ -1,5 +1,7 @@
 """Effect of tied scores on a measure: its value in the worst, best and average order of tied results (F17).
-Expected values are exact: a weighted sum uses the mean weight of tied ranks, the others have closed forms."""
+
+Expected values are exact: a weighted sum uses the mean weight of tied ranks, the others have closed forms.
+"""
 
 from __future__ import annotations
 

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bakeoff import registry
 from bakeoff.config.plan import PluginSpec, System
 from bakeoff.pipeline.once_map import Key
-from bakeoff.protocols import (
-    SupportsFit,
-)
+from bakeoff.protocols import SupportsFit
 from bakeoff.types import FULL_FORM
-
-if TYPE_CHECKING:
-    pass
-
 
 IndexParts = tuple[PluginSpec, PluginSpec, PluginSpec | None]
 """The store, chunker and embedder of an index; a text-only index has no embedder."""

@@ -79,9 +79,11 @@ def read_canary(embedder: str, model: str, identity: str, packed: str) -> Canary
 
 
 def make_canary(part: PluginSpec, embedder: Embedder, own: Sequence[str] = ()) -> Canary | None:
-    """Return a model's canary, or None if it rejects these texts. Identical vectors are an error only if the
-    user's `own` texts get identical vectors too: a model with its own vocabulary may know no word of the
-    fixed texts."""
+    """Return a model's canary, or None if it rejects these texts.
+
+    Identical vectors are an error only if the user's `own` texts get identical vectors too: a model with its
+    own vocabulary may know no word of the fixed texts.
+    """
     import numpy as np
 
     try:
@@ -124,8 +126,11 @@ def _alike(vectors: np.ndarray) -> bool:
 
 
 def check_canary(cache: Cache, part: PluginSpec, canary: Canary) -> str:
-    """Return a note if the model returned other vectors under this name before, else ''. The cached canary
-    stays the reference while the model claims to be unchanged, since its cached vectors are reused."""
+    """Return a note if the model returned other vectors under this name before, else ''.
+
+    The cached canary stays the reference while the model claims to be unchanged, since its cached vectors are
+    reused.
+    """
     key = fingerprint("canary", part.name, part.params.model_dump(mode="json"), canary.model)
     folder = cache.get(STAGE, key)
     before = _read(folder) if folder is not None else None

@@ -30,9 +30,11 @@ MOST_INPUTS = 16_384
 
 
 def batch_of(least: int, inputs: int, size: int) -> int:
-    """Number of inputs in one batch: at least `least`, more if the inputs are small. A batch is flushed to
-    disk as a whole, which takes as long for one input as for a thousand; a killed run loses at most one
-    batch."""
+    """Number of inputs in one batch: at least `least`, more if the inputs are small.
+
+    A batch is flushed to disk as a whole, which takes as long for one input as for a thousand; a killed run
+    loses at most one batch.
+    """
     mean = max(1, size // max(1, inputs))
     return max(least, min(MOST_INPUTS, BATCH_BYTES // mean))
 

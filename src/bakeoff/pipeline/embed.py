@@ -56,8 +56,10 @@ STATISTICS_FILE = "statistics"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkVectors:
-    """One row per chunk, memory-mapped; `fresh` texts were embedded in this run, `reused` ones came from the
-    cache. `earlier` is the time of embedding all of them if earlier runs did a part."""
+    """One row per chunk, memory-mapped; `fresh` texts were embedded in this run, `reused` ones came from the cache.
+
+    `earlier` is the time of embedding all of them if earlier runs did a part.
+    """
 
     matrix: vector_file.VectorMatrix
     fingerprint: str
@@ -84,7 +86,9 @@ class QueryVectors:
 
 def vector_identity(part: PluginSpec, embedder: VectorModel, role: Role) -> str:
     """Hash of everything that shapes a vector: model, revision, weights, prompt, cut, dtype and role (F42).
-    Storage is not part of it: one embedding serves every storage."""
+
+    Storage is not part of it: one embedding serves every storage.
+    """
     kind, name, version, params = part.identity()
     shaping = {key: value for key, value in params.items() if key != "storage"}
     return fingerprint("embed", VERSION, [kind, name, version, shaping], embedder.info, role)

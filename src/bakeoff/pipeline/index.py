@@ -82,8 +82,9 @@ class IndexContent:
 
 @dataclass(frozen=True, slots=True)
 class OpenIndex:
-    """An open store; if an earlier run built the index, the seconds are that run's and `measured` is their
-    date. Inserting ends with the last row sent, indexing when the store reports that every row is searchable
+    """An open store; if an earlier run built the index, the seconds are that run's and `measured` is their date.
+
+    Inserting ends with the last row sent, indexing when the store reports that every row is searchable
     through the requested index; the index is ready once it is on disk, open and has reported its row count.
     """
 
@@ -157,8 +158,9 @@ def open_index(
     context: StageContext,
     built: BuildTimes | None = None,
 ) -> OpenIndex:
-    """Return the store with the content, ready for search, opened by the calling thread; `built` is its build
-    time. Some engines keep settings per thread, so the thread that opens a store must also search it (F52).
+    """Return the store with the content, ready for search, opened by the calling thread; `built` is its build time.
+
+    Some engines keep settings per thread, so the thread that opens a store must also search it (F52).
     """
     making = _making(part, content, metric)
     if not issubclass(making.plugin, SupportsReopen):

@@ -96,8 +96,10 @@ def build_payload(filters: Iterable[Where], documents: pa.Table, chunks: pa.Tabl
 def require_filters(
     store: PluginSpec, model: PluginSpec | None, filtered: Sequence[str], *, both: bool
 ) -> None:
-    """Raise if a store can't filter: a filtered query is never searched without its filter. `filtered` names
-    the queries with a filter; `both` is whether the store fuses words and vectors."""
+    """Raise if a store can't filter: a filtered query is never searched without its filter.
+
+    `filtered` names the queries with a filter; `both` is whether the store fuses words and vectors.
+    """
     plugin = registry.load("stores", store.name)
     payloads: tuple[type, ...] = (SupportsKeywordsWhere,) if model is None else (SupportsPayload,)
     if model is not None and model.kind == "encoders":

@@ -1,6 +1,8 @@
-"""place: locates what a retriever returned in the corpus; text is searched for, never guessed. First the
-exact text; then ignoring whitespace and case, with and without HTML markup; then by word shingles shared with
-a document. Text found in no document is not placed."""
+"""place: locates what a retriever returned in the corpus; text is searched for, never guessed.
+
+First the exact text; then ignoring whitespace and case, with and without HTML markup; then by word shingles
+shared with a document. Text found in no document is not placed.
+"""
 
 from __future__ import annotations
 

@@ -129,8 +129,10 @@ class QueryExecutor:
         return build_query_pipeline(system, engines, rerankers, passages, depth or artifacts.depth)
 
     def reference(self, system: System) -> StepResult | None:
-        """Exact search with a system's vectors: what its index would find if it missed nothing; None if
-        unknown. Uses float32 vectors, full-length ones if candidates are rescored."""
+        """Exact search with a system's vectors: what its index would find if it missed nothing; None if unknown.
+
+        Uses float32 vectors, full-length ones if candidates are rescored.
+        """
         if system.store is None or system.store.existing is None:
             return self._own_reference(system)
         found = self._collection_reference(system)

@@ -48,7 +48,9 @@ RequestVector: TypeAlias = "np.ndarray | SparseVector"
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
     """One query in the form a search takes: its filter on our payloads, and `asked`, the filter as written.
-    `second` is the vector for the second search of a two-model fusion."""
+
+    `second` is the vector for the second search of a two-model fusion.
+    """
 
     text: str = ""
     vector: RequestVector | None = None
@@ -239,8 +241,10 @@ def _check_answer(answer: Answer) -> Hits:
 @dataclass(frozen=True, slots=True)
 class AnswerReader:
     """Handles answers outside the timed section: a pause before a search, and ranking its rows afterwards.
+
     `try_out` reads a warm-up answer, so that a wrong format is noticed before the first query. `untimed` is
-    the reason why the times are meaningless."""
+    the reason why the times are meaningless.
+    """
 
     rank: Callable[[Answer], Hits] = _check_answer
     try_out: Callable[[Answer], object] = lambda _answer: None

@@ -91,8 +91,10 @@ def read_documents(
     *,
     reading: Reading = USUAL_READING,
 ) -> ReadCorpus:
-    """Read every document of a source, or a sample, reusing cached ones that have not changed. `reading`
-    names readers for some kinds of files; the others use the defaults."""
+    """Read every document of a source, or a sample, reusing cached ones that have not changed.
+
+    `reading` names readers for some kinds of files; the others use the defaults.
+    """
     if isinstance(source, RowSource):
         return _read_table(part, source, context, sample)
     begin = time.perf_counter()

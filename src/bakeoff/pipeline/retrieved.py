@@ -1,5 +1,7 @@
-"""Turns a retriever's answers into rankings of passages; each distinct place in the corpus is one chunk. A
-row found nowhere in the corpus keeps its rank as a passage outside it, and counts as wrong."""
+"""Turns a retriever's answers into rankings of passages; each distinct place in the corpus is one chunk.
+
+A row found nowhere in the corpus keeps its rank as a passage outside it, and counts as wrong.
+"""
 
 from __future__ import annotations
 

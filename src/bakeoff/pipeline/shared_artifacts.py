@@ -55,8 +55,10 @@ STAND_IN = " (stand-in)"
 
 
 class SharedArtifacts:
-    """Makes and keeps what systems share; thread-safe. `repeats` is how often the embedding of a query is
-    timed."""
+    """Makes and keeps what systems share; thread-safe.
+
+    `repeats` is how often the embedding of a query is timed.
+    """
 
     def __init__(
         self,
@@ -233,8 +235,10 @@ class SharedArtifacts:
         return list(self.embedder(part).embed(texts, Role.DOCUMENT))
 
     def query_vectors(self, embedder: PluginSpec, chunker: PluginSpec) -> QueryVectors:
-        """The queries' full-length vectors with their times, also used for searches in a shorter form. An
-        encoder with corpus statistics has them from this chunking."""
+        """The queries' full-length vectors with their times, also used for searches in a shorter form.
+
+        An encoder with corpus statistics has them from this chunking.
+        """
         embedder = embedder.full
         fitted = chunker.label if reads_corpus(embedder) else ""
 
@@ -258,8 +262,10 @@ class SharedArtifacts:
     def build(
         self, store: PluginSpec, chunker: PluginSpec, embedder: PluginSpec | None, *, texts: bool = False
     ) -> BuildTimes | None:
-        """Build an index over a chunking's vectors, its texts (without an embedder), or both. An in-memory
-        index is built when it is opened."""
+        """Build an index over a chunking's vectors, its texts (without an embedder), or both.
+
+        An in-memory index is built when it is opened.
+        """
 
         def make() -> BuildTimes | None:
             require_filters(store, embedder, self._filtered, both=texts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from bakeoff import registry
 from bakeoff.config.plan import PluginSpec, System
@@ -19,9 +19,6 @@ from bakeoff.protocols import (
     SupportsPacing,
 )
 from bakeoff.types import Answer, Document, Hits, RetrievedRow
-
-if TYPE_CHECKING:
-    pass
 
 
 class SharedRetrievers:

@@ -112,8 +112,10 @@ def start_row(run: str, system: str, seconds: float | None) -> Row:
 
 
 def speed_row(run: str, system: str, vectors: ChunkVectors) -> Row:
-    """Chunks embedded per second of the model's own work, without its start. If some vectors come from the
-    cache, the times of the runs that made them count, dated."""
+    """Chunks embedded per second of the model's own work, without its start.
+
+    If some vectors come from the cache, the times of the runs that made them count, dated.
+    """
     speed = vectors.speed
     if speed is None or speed.per_second is None:
         return (run, system, "embed_chunks", PER_SECOND, None, 0, CACHED)
@@ -123,7 +125,9 @@ def speed_row(run: str, system: str, vectors: ChunkVectors) -> Row:
 
 def ingest_row(run: str, system: str, phases: list[Row], seconds: float | None, count: int) -> Row:
     """All of ingestion by its own clock, over `count` chunks; the sum of the phases if earlier runs did some.
-    Null if the seconds of a phase are unknown."""
+
+    Null if the seconds of a phase are unknown.
+    """
     missing = [
         phase for _, _, phase, statistic, value, _, _ in phases if statistic == "seconds" and value is None
     ]

@@ -116,8 +116,11 @@ def form_notes(systems: Iterable[System]) -> list[str]:
 
 
 class FormedStore:
-    """A store with truncated vectors, searched with the leading dimensions of full ones. If the form
-    rescores, full vectors reorder the candidates: the store's own if it holds them, else the run's."""
+    """A store with truncated vectors, searched with the leading dimensions of full ones.
+
+    If the form rescores, full vectors reorder the candidates: the store's own if it holds them, else the
+    run's.
+    """
 
     def __init__(
         self, store: CompleteStore, form: VectorForm, full: ChunkVectors | None, metric: Metric

@@ -24,7 +24,9 @@ _FILE = "time.json"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkTime:
     """Seconds to make a number of items, when (UTC) and on which processor; `since` if several runs did it.
-    `work` is the plug-in's own seconds, over all workers; None if no run measured it."""
+
+    `work` is the plug-in's own seconds, over all workers; None if no run measured it.
+    """
 
     count: int
     seconds: float
@@ -49,8 +51,10 @@ class WorkTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FillTime:
-    """Inputs this run processed, its seconds, and the time earlier runs took for the rest. `work` is the
-    plug-in's share of the seconds. `earlier` is None if there is no rest, or if some of its time is unknown.
+    """Inputs this run processed, its seconds, and the time earlier runs took for the rest.
+
+    `work` is the plug-in's share of the seconds. `earlier` is None if there is no rest, or if some of its
+    time is unknown.
     """
 
     fresh: int

@@ -1,6 +1,8 @@
-"""The built-in plug-ins, one file each; only the registry imports them. Some engines report usage to their
-vendors unless an environment variable forbids it before import. These variables are set here, before any
-plug-in is imported; set one yourself to allow the reports."""
+"""The built-in plug-ins, one file each; only the registry imports them.
+
+Some engines report usage to their vendors unless an environment variable forbids it before import. These
+variables are set here, before any plug-in is imported; set one yourself to allow the reports.
+"""
 
 import os
 

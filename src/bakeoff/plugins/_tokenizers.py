@@ -1,6 +1,8 @@
-"""Reads tokenizer files with clear errors, and shares one instance per file. The library keeps a tokenizer's
-word cache for as long as its worker threads live, even after the tokenizer is gone: a process that reads the
-same file for each run would grow by megabytes each time."""
+"""Reads tokenizer files with clear errors, and shares one instance per file.
+
+The library keeps a tokenizer's word cache for as long as its worker threads live, even after the tokenizer is
+gone: a process that reads the same file for each run would grow by megabytes each time.
+"""
 
 from __future__ import annotations
 

@@ -21,8 +21,10 @@ RUNS = Path("runs")
 
 
 def choose_folder(plan: Plan, out: Path | None, *, force: bool = False) -> Path:
-    """Return a run's folder: the given one, that of the same plan's unfinished run, or a new one. A folder
-    with the run of another experiment is refused; `force` moves that run aside (F64)."""
+    """Return a run's folder: the given one, that of the same plan's unfinished run, or a new one.
+
+    A folder with the run of another experiment is refused; `force` moves that run aside (F64).
+    """
     given, out = out, out or _find_unfinished(plan)
     _refuse_inside_corpus(plan, out or RUNS / slug(plan.name))
     if out is None:

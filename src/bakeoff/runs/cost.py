@@ -1,5 +1,7 @@
-"""The cost of a system at the experiment's prices: per million queries, per corpus refresh, per month of
-storage. A missing price or figure makes the cost null, with the reason; nothing unknown counts as zero."""
+"""The cost of a system at the experiment's prices: per million queries, per corpus refresh, per month of storage.
+
+A missing price or figure makes the cost null, with the reason; nothing unknown counts as zero.
+"""
 
 from __future__ import annotations
 

@@ -99,8 +99,10 @@ def run_gate(
     allow_mixed: bool = False,
     renamed: Mapping[str, str] | None = None,
 ) -> GateResult:
-    """Test each system that both runs have, or the named one, paired by common queries. `renamed` maps
-    baseline labels to new ones; a system whose label alone changed is matched without it."""
+    """Test each system that both runs have, or the named one, paired by common queries.
+
+    `renamed` maps baseline labels to new ones; a system whose label alone changed is matched without it.
+    """
     runs = (baseline.record.run, candidate.record.run)
     if runs[0] == runs[1]:
         raise ComparisonError(f"{runs[0]} is both baseline and new run. Give two different folders.")
@@ -231,8 +233,10 @@ def _check(
 
 
 def _signed_bounds(pair: PairComparison, sign: int) -> tuple[float | None, float | None]:
-    """Ends of the 90 % interval, each a one-sided bound at 5 %, signed so that more is better. If every query
-    changed by the same amount, that amount is both ends."""
+    """Ends of the 90 % interval, each a one-sided bound at 5 %, signed so that more is better.
+
+    If every query changed by the same amount, that amount is both ends.
+    """
     if pair.n > 1 and pair.sd is not None and pair.difference is not None and pair.sd <= NOISE:
         return sign * pair.difference, sign * pair.difference
     interval = pair.equivalence_interval if sign > 0 else pair.equivalence_interval.negate()

@@ -189,8 +189,10 @@ def _filter_notes(
 
 
 def _build(plan: Plan, artifacts: SharedArtifacts) -> None:
-    """Embed with one local model at a time, so that its speed is its own; then index in parallel. Failures
-    are reported when their system is measured."""
+    """Embed with one local model at a time, so that its speed is its own; then index in parallel.
+
+    Failures are reported when their system is measured.
+    """
     local = registry.load("executors", "local")
     with contextlib.closing(local(local.Params())) as executor:
         pairs = _embedded_pairs(plan)

@@ -117,9 +117,11 @@ class EmptySearchRecord(_Record):
 
 
 class PlacementRecord(_Record):
-    """How a retriever's results were placed in the corpus: counts per method over all queries. `mean` is its
-    primary score with results outside the corpus counted as wrong; `high` if they were all right. `short`
-    counts the queries with fewer results than that measure looks at."""
+    """How a retriever's results were placed in the corpus: counts per method over all queries.
+
+    `mean` is its primary score with results outside the corpus counted as wrong; `high` if they were all
+    right. `short` counts the queries with fewer results than that measure looks at.
+    """
 
     system: str
     queries: int
@@ -180,7 +182,9 @@ class RecommendationRecord(_Record):
 
 class RunRecord(_Record):
     """One run: its experiment, fingerprints, conventions, machine, versions, seeds, exclusions and notes.
-    `experiment_place` is a fingerprint of the experiment file's location, relative to the run's folder."""
+
+    `experiment_place` is a fingerprint of the experiment file's location, relative to the run's folder.
+    """
 
     schema_version: int = SCHEMA_VERSION
     run: str

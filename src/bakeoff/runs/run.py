@@ -41,9 +41,11 @@ def run(
     executor: str | None = None,
     force: bool = False,
 ) -> Result:
-    """Run an experiment and return its result; finished systems of an interrupted run are kept. `executor`
-    overrides the experiment's: `ray`, or `{ray: {address: auto}}`. With `force`, the run of another
-    experiment in `out` is moved aside."""
+    """Run an experiment and return its result; finished systems of an interrupted run are kept.
+
+    `executor` overrides the experiment's: `ray`, or `{ray: {address: auto}}`. With `force`, the run of
+    another experiment in `out` is moved aside.
+    """
     plan = what if isinstance(what, Plan) else experiment.load(Path(what))
     workers = _executor(plan, executor)
     queries = read_queries(plan.queries)

@@ -68,10 +68,12 @@ def compare_scores(
     lower_is_better: bool = False,
     seed: int = SEED,
 ) -> ScoreComparison:
-    """Compare systems paired by query: rankings if `qrels` is given, else per-query scores. `systems` are
-    files, or {name: file, {query: score}, or with qrels anything `evaluate` accepts as a run}. A query
-    missing in one system is an error, scores 0, or is left out of its pairs (`missing`). `score_range` and
-    `lower_is_better` describe measures unknown to bakeoff."""
+    """Compare systems paired by query: rankings if `qrels` is given, else per-query scores.
+
+    `systems` are files, or {name: file, {query: score}, or with qrels anything `evaluate` accepts as a run}.
+    A query missing in one system is an error, scores 0, or is left out of its pairs (`missing`).
+    `score_range` and `lower_is_better` describe measures unknown to bakeoff.
+    """
     if missing not in get_args(Missing):
         raise SettingError(f"missing is {missing!r}; use {', '.join(get_args(Missing))}.")
     named = name_sources(systems)
@@ -92,8 +94,10 @@ def compare_scores(
 
 
 def name_sources(systems: Sequence[str | Path] | Mapping[str, object]) -> dict[str, object]:
-    """Sources by system name; files are named by their stem, or by their path if stems repeat. A run folder
-    gives one source per system. If two sources share a name, their paths are added."""
+    """Sources by system name; files are named by their stem, or by their path if stems repeat.
+
+    A run folder gives one source per system. If two sources share a name, their paths are added.
+    """
     if isinstance(systems, Mapping):
         return {str(name): source for name, source in systems.items()}
     paths = [Path(path) for path in systems]

@@ -191,8 +191,10 @@ def _beside(rows: pa.Table, measures: tuple[str, ...], name: str) -> dict[str, t
 
 
 def _with_languages(rows: list[GridRow]) -> list[GridRow]:
-    """Tag queries with their language if there are several; the user's own tags are kept. A question too
-    short to detect takes the language of the others in its script, if they share one."""
+    """Tag queries with their language if there are several; the user's own tags are kept.
+
+    A question too short to detect takes the language of the others in its script, if they share one.
+    """
     if any(LANGUAGE in row.tags for row in rows):
         return rows
     found = [detect_language([row.text]) for row in rows]

@@ -55,8 +55,10 @@ def score_matrix(result: Result, measure: str) -> ScoreMatrix:
 
 
 def _best_possible(result: Result, measure: str, line: dict[str, int], column: dict[str, int]) -> FloatArray:
-    """Best possible value of each score on this truth: P@5 with one right document is at most .2. Stored by
-    the run for its primary measure; for others known only if it doesn't depend on the truth."""
+    """Best possible value of each score on this truth: P@5 with one right document is at most .2.
+
+    Stored by the run for its primary measure; for others known only if it doesn't depend on the truth.
+    """
     import numpy as np
     import pyarrow.compute as pc
 

@@ -33,8 +33,10 @@ from bakeoff.types import TableRow
 
 
 def decide_run(result: Result) -> Verdict:
-    """The verdict on the primary measure, under the experiment's limits. Its first reasons: whose judgments
-    it uses (F58), empty searches (F56), and results outside the corpus."""
+    """The verdict on the primary measure, under the experiment's limits.
+
+    Its first reasons: whose judgments it uses (F58), empty searches (F56), and results outside the corpus.
+    """
     verdict = decide(gather_evidence(result))
     people = (result.reviewed.sentence,) if result.reviewed else ()
     empty = empty_search_sentences(result.record.empty_searches)
@@ -109,8 +111,10 @@ def loss_waterfall(result: Result, system: str) -> Waterfall | None:
 
 @dataclass(frozen=True, slots=True)
 class FalseAlarmStats:
-    """How well a system's top score separates unanswerable questions from the others. `above` is None for a
-    single such question: none is left to set a threshold on."""
+    """How well a system's top score separates unanswerable questions from the others.
+
+    `above` is None for a single such question: none is left to set a threshold on.
+    """
 
     negatives: int
     above: int | None

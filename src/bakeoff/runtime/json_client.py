@@ -1,6 +1,8 @@
-"""One model server over HTTP: JSON both ways, the key, retries, a rate limit, and clear errors. A key is read
-from the environment or `.env`; it is not a parameter, so it is in no file and no hash. The caller chooses the
-class of its errors."""
+"""One model server over HTTP: JSON both ways, the key, retries, a rate limit, and clear errors.
+
+A key is read from the environment or `.env`; it is not a parameter, so it is in no file and no hash. The
+caller chooses the class of its errors.
+"""
 
 from __future__ import annotations
 

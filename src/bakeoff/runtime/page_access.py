@@ -1,5 +1,8 @@
-"""Access to a local page: only with the address that the command printed, which contains a token. The first
-request carries the token in its address and receives it as a cookie, so that later ones don't need it."""
+"""Access to a local page: only with the address that the command printed, which contains a token.
+
+The first request carries the token in its address and receives it as a cookie, so that later ones don't need
+it.
+"""
 
 from __future__ import annotations
 

@@ -89,9 +89,11 @@ def map_blocks(
     label: str,
     progress: Callable[[int], None] = lambda _number: None,
 ) -> list[R]:
-    """`work(block)` of every block on workers, in block order; both must be picklable. For small results,
-    which return to the driver and are not written. Blocks must be formed from the data alone, so that results
-    don't depend on the workers."""
+    """`work(block)` of every block on workers, in block order; both must be picklable.
+
+    For small results, which return to the driver and are not written. Blocks must be formed from the data
+    alone, so that results don't depend on the workers.
+    """
     source = _Blocks[B, R](work, iter(blocks), progress)
     TaskScheduler(executor, _answer, source, label=label, needs=APART).run()
     return [source.answers[number] for number in range(len(source.answers))]

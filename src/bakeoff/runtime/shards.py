@@ -1,7 +1,9 @@
-"""Shards: batches of a row cache's work, processed by workers that share its cache. A shard carries its input
-rows. Its worker creates the plug-in once, writes the segment of every batch to the shared location and
-returns only the seconds it took. A segment is complete or missing and is named by its inputs, so a shard may
-be processed twice, or half and then again: an existing segment counts once."""
+"""Shards: batches of a row cache's work, processed by workers that share its cache.
+
+A shard carries its input rows. Its worker creates the plug-in once, writes the segment of every batch to the
+shared location and returns only the seconds it took. A segment is complete or missing and is named by its
+inputs, so a shard may be processed twice, or half and then again: an existing segment counts once.
+"""
 
 from __future__ import annotations
 
@@ -154,8 +156,10 @@ def is_picklable(order: WorkSpec) -> bool:
 
 def run_shard(shard: Shard) -> float:
     """Process a shard in this process and return the seconds of its work, without creating the plug-in.
+
     Cached batches cost nothing. A batch is written while the next one is processed, so waiting for a disk or
-    network costs no core."""
+    network costs no core.
+    """
     check_version(shard.version)
     writer, table, first, seconds = _writer(shard.shared), from_bytes(shard.rows), 0, 0.0
     place, written = shard.place, Future[None]()

@@ -24,10 +24,12 @@ class Terminated(KeyboardInterrupt):
 
 
 class TerminationGuard:
-    """The received signal, if any; Ctrl-C stays Ctrl-C. An exception raised during an import may be lost (in
-    the callbacks of its locks, which can raise nothing) or turned into "initialization failed" by an
-    extension module; one raised while a process is started leaves an orphan. Such a signal is handled
-    afterwards; a second one does not wait."""
+    """The received signal, if any; Ctrl-C stays Ctrl-C.
+
+    An exception raised during an import may be lost (in the callbacks of its locks, which can raise nothing)
+    or turned into "initialization failed" by an extension module; one raised while a process is started
+    leaves an orphan. Such a signal is handled afterwards; a second one does not wait.
+    """
 
     def __init__(self) -> None:
         self.heard: int | None = None

@@ -42,8 +42,10 @@ class Site:
 
 
 class Server:
-    """One engine; `name` is that of its store. A subclass implements `find`, `command`, `version` and
-    `settings`; the rest has defaults."""
+    """One engine; `name` is that of its store.
+
+    A subclass implements `find`, `command`, `version` and `settings`; the rest has defaults.
+    """
 
     name: ClassVar[str]
     how: ClassVar[str]

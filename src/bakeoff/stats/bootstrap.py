@@ -1,5 +1,7 @@
-"""Seeded bootstrap of means over queries: one matrix of multinomial weights serves every column at once. If
-queries are clustered, clusters are drawn."""
+"""Seeded bootstrap of means over queries: one matrix of multinomial weights serves every column at once.
+
+If queries are clustered, clusters are drawn.
+"""
 
 from __future__ import annotations
 

@@ -101,8 +101,11 @@ class Dependence:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveQuestions:
-    """Number of questions, their clusters, and the equivalent number of independent questions. `icc` and
-    `design_effect` are medians over the pairs of systems; `icc` is None if no cluster has two questions."""
+    """Number of questions, their clusters, and the equivalent number of independent questions.
+
+    `icc` and `design_effect` are medians over the pairs of systems; `icc` is None if no cluster has two
+    questions.
+    """
 
     questions: int
     clusters: int
@@ -168,9 +171,11 @@ def as_clusters(given: Clusters | None, columns: npt.ArrayLike) -> Clusters:
 
 
 def _satterthwaite(sizes: FloatArray) -> float:
-    """Degrees of freedom of the variance of a mean over clusters of these sizes, with the assumed
-    correlation. Bell and McCaffrey's: (trace M)² / trace M² of the covariance M of the clusters' deviations,
-    whose low rank makes both traces sums over clusters."""
+    """Degrees of freedom of the variance of a mean over clusters of these sizes, with the assumed correlation.
+
+    Bell and McCaffrey's: (trace M)² / trace M² of the covariance M of the clusters' deviations, whose low
+    rank makes both traces sums over clusters.
+    """
     share = sizes / sizes.sum()
     variance = sizes * (1 + (sizes - 1) * WORKING_ICC)
     whole = variance.sum()

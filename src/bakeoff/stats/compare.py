@@ -105,8 +105,10 @@ def rank_systems(matrix: ScoreMatrix) -> tuple[str, ...]:
 def compare_all(
     matrices: Sequence[ScoreMatrix], settings: CompareSettings, each: BlockMapper | None = None
 ) -> list[Comparison]:
-    """Compare on several measures at once; one set of resamples serves every pair of every measure. `each`
-    runs blocks of pairs in parallel."""
+    """Compare on several measures at once; one set of resamples serves every pair of every measure.
+
+    `each` runs blocks of pairs in parallel.
+    """
     ordered = [matrix.sort_queries() for matrix in matrices]
     _check_same_queries(ordered)
     scored = [_score_inputs(matrix, settings) for matrix in ordered]

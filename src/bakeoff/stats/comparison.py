@@ -215,7 +215,9 @@ class PairComparison:
     @property
     def passes_tests(self) -> bool:
         """Whether the interval excludes 0 and the corrected p-value is at most alpha, for queries like these.
-        If the difference is the same on every query, there is no interval and the p-value decides alone."""
+
+        If the difference is the same on every query, there is no interval and the p-value decides alone.
+        """
         return (self.interval.excludes(0.0) or self._is_constant) and self.p_corrected <= self.alpha
 
     @property
@@ -236,9 +238,11 @@ class PairComparison:
         return self.a if (self.difference > 0) == self.higher_is_better else self.b
 
     def equivalent(self, margin: float) -> bool:
-        """Whether two one-sided tests at alpha put the difference inside ±margin points. Both the bootstrap
-        interval and every difference that rare queries leave possible must lie inside: equal values on a few
-        queries are not equivalence."""
+        """Whether two one-sided tests at alpha put the difference inside ±margin points.
+
+        Both the bootstrap interval and every difference that rare queries leave possible must lie inside:
+        equal values on a few queries are not equivalence.
+        """
         if self.possible is None or not (-margin < self.possible[0] and self.possible[1] < margin):
             return False
         return self.identical or self.equivalence_interval.within(margin)
@@ -263,9 +267,11 @@ class PairComparison:
         return queries_needed(self.sd, difference, alpha, self.power, dependence=self.dependence)
 
     def queries_for_level(self, rivals: int, largest: float) -> int | None:
-        """Number of queries with this lead and spread needed to hold the level against this many rivals. With
-        clusters, these are queries in more clusters of the same sizes: what is not sampled is a whole
-        cluster."""
+        """Number of queries with this lead and spread needed to hold the level against this many rivals.
+
+        With clusters, these are queries in more clusters of the same sizes: what is not sampled is a whole
+        cluster.
+        """
         spread = (self.sd or 0.0) * (1.0 if self.dependence is None else self.dependence.design_effect**0.5)
         unseen = largest * self.cluster_size
         return queries_for_level(abs(self.difference or 0.0), spread, self.alpha / rivals, unseen)

@@ -23,9 +23,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def max_t(columns: npt.ArrayLike, seed: int, flips: int = FLIPS) -> list[float]:
-    """Step-down maximum-statistic p-values over columns of differences; NaN counts as no difference. One sign
-    per query flips all its differences together, which preserves their dependence. It assumes that a query's
-    differences are jointly symmetric; if that is doubtful, use Holm, which needs no such assumption."""
+    """Step-down maximum-statistic p-values over columns of differences; NaN counts as no difference.
+
+    One sign per query flips all its differences together, which preserves their dependence. It assumes that a
+    query's differences are jointly symmetric; if that is doubtful, use Holm, which needs no such assumption.
+    """
     scores = scaled_differences(columns)
     observed = np.abs(scores.sum(axis=0))
     order: IntArray = np.argsort(-observed, kind="stable")

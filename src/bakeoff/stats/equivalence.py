@@ -1,8 +1,10 @@
-"""How large a difference the queries leave possible, including unsampled queries of another kind. A bootstrap
-draws only what it has seen: if all queries have the same difference, it reports certainty. The bound here
-adds one more query with the most extreme difference the measure allows and draws random weights over all of
-them (Gaffke's bound of a bounded mean). With differences of 0 and 1 it is the exact binomial bound: n equal
-queries leave 1 − α^(1/n), about 3/n, possible."""
+"""How large a difference the queries leave possible, including unsampled queries of another kind.
+
+A bootstrap draws only what it has seen: if all queries have the same difference, it reports certainty. The
+bound here adds one more query with the most extreme difference the measure allows and draws random weights
+over all of them (Gaffke's bound of a bounded mean). With differences of 0 and 1 it is the exact binomial
+bound: n equal queries leave 1 − α^(1/n), about 3/n, possible.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,10 @@ def possible_means(
     each: BlockMapper | None = None,
 ) -> list[list[Bounds | None]]:
     """For each level and column, the smallest and largest true mean still possible; None without a query.
+
     `largest` is the largest absolute value that each column could hold. If queries are clustered, clusters
-    are weighted."""
+    are weighted.
+    """
     matrix, extremes = as_columns(columns), np.asarray(largest, dtype=np.float64)
     grouped = as_clusters(clusters, matrix)
     found: list[list[Bounds | None]] = [[None] * matrix.shape[1] for _ in alphas]
@@ -99,8 +103,10 @@ def weight_blocks(n: int, draws: int, seed: Sequence[int]) -> Iterator[FloatArra
 
 @dataclass(frozen=True, slots=True)
 class FormLoss:
-    """Mean loss of a form in points of the measure, and its upper bound at the level of the test. A form
-    better than the full one has a negative loss. `bound` is None if no query is scored for both."""
+    """Mean loss of a form in points of the measure, and its upper bound at the level of the test.
+
+    A form better than the full one has a negative loss. `bound` is None if no query is scored for both.
+    """
 
     mean: float | None
     bound: float | None
@@ -114,7 +120,9 @@ def form_losses(
     matrix: ScoreMatrix, full: str, forms: tuple[str, ...], seed: int, alpha: float = 0.05
 ) -> dict[str, FormLoss]:
     """Loss of each form against the full one, paired by query; the bounds of all forms hold simultaneously.
-    Since the smallest of several forms is sought, each is tested at alpha divided by their number."""
+
+    Since the smallest of several forms is sought, each is tested at alpha divided by their number.
+    """
     if not forms:
         return {}
     ordered = matrix.sort_queries().only((full, *forms))

@@ -142,8 +142,10 @@ class CostChoice:
 
 
 def choose_by_cost(evidence: Evidence, systems: tuple[str, ...]) -> CostChoice:
-    """Compare systems by one cost after another; a system is excluded if it is shown to cost more than the
-    lowest. A system whose cost was not measured stays."""
+    """Compare systems by one cost after another; a system is excluded if it is shown to cost more than the lowest.
+
+    A system whose cost was not measured stays.
+    """
     left, steps = systems, list[CostStep]()
     for kind in COST_KINDS:
         known = [(kind.of(evidence.costs.get(system, Costs())), system) for system in left]

@@ -1,11 +1,13 @@
-"""What makes systems differ: the share of their variation explained by chunker, model, store and mode. A
-share is the gain in explained variation of the system means, averaged over all orders in which the factors
+"""What makes systems differ: the share of their variation explained by chunker, model, store and mode.
+
+A share is the gain in explained variation of the system means, averaged over all orders in which the factors
 can be added, so that shares add up whatever the design. Queries are a random sample: what query sampling
 alone would give a factor is subtracted, negative results count as 0, and the rest is scaled to the whole.
 Intervals come from resampled queries. A factor that some systems lack (bm25 has no embedder) compares only
 the systems that have it; the distance of the others belongs to the factor that distinguishes them. Factors
 that change together in all systems that have both can't be separated: they get one share, even if one of them
-varies among systems without the other."""
+varies among systems without the other.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,10 @@ class FactorShare:
 @dataclass(frozen=True, slots=True)
 class FactorAnalysis:
     """Shares of all factors and of the rest; `spread` is the standard deviation of system means in points.
+
     `noise` is the share of the observed variation due to query sampling alone. `confounded` has the groups of
-    factors that these systems can't separate, `partial` the factors that some systems lack."""
+    factors that these systems can't separate, `partial` the factors that some systems lack.
+    """
 
     factors: tuple[FactorShare, ...]
     spread: float

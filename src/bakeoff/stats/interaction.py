@@ -138,9 +138,11 @@ def _spread_of_means(sums: list[FloatArray], sizes: IntArray) -> FloatArray:
 
 
 def cluster_flip_p(differences: FloatArray, labels: Sequence[str], seed: int, *, clusters: Clusters) -> float:
-    """p-value of the spread of category means for clustered queries; never 0. Labels of dependent queries
-    can't be shuffled. Instead, the deviations from the common mean get random signs, one per cluster (a wild
-    cluster bootstrap under the hypothesis of no spread)."""
+    """p-value of the spread of category means for clustered queries; never 0.
+
+    Labels of dependent queries can't be shuffled. Instead, the deviations from the common mean get random
+    signs, one per cluster (a wild cluster bootstrap under the hypothesis of no spread).
+    """
     names = sorted(set(labels))
     if len(names) < 2 or clusters.count < 2:
         return 1.0

@@ -63,8 +63,10 @@ class Waterfall:
 
 
 def waterfall(stages: Sequence[Stage], perfect: float = 1.0) -> Waterfall:
-    """Mean loss at each step over the queries computed at every step, and the number of queries that lose
-    there. Starts at the stage `CEILING` if that comes first, else at `perfect`."""
+    """Mean loss at each step over the queries computed at every step, and the number of queries that lose there.
+
+    Starts at the stage `CEILING` if that comes first, else at `perfect`.
+    """
     if stages and stages[0].step == CEILING:
         top, stages = stages[0].reachable, stages[1:]
     else:

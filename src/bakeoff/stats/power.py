@@ -46,8 +46,10 @@ def queries_needed(
     *,
     dependence: Dependence | None = None,
 ) -> int | None:
-    """Number of queries needed to detect a mean difference of that size; None if the difference or spread is
-    0. With clusters, these are queries in more clusters of the same sizes, not more queries in each."""
+    """Number of queries needed to detect a mean difference of that size; None if the difference or spread is 0.
+
+    With clusters, these are queries in more clusters of the same sizes, not more queries in each.
+    """
     size, spread = abs(difference), _spread(sd, dependence)
     if size == 0 or spread == 0:
         return None

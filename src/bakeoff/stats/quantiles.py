@@ -54,6 +54,8 @@ def quantile_between(ordered: FloatArray, share: float, level: float) -> tuple[f
 
 def expansion(n: int, level: float, df: float) -> float:
     """How many normal standard deviations a small-sample interval spans where a percentile interval spans z.
+
     The bootstrap divides the variance by n, not n − 1, and z ignores that the variance was estimated; sqrt(n
-    / (n − 1)) · t corrects both. `df` is n − 1, or less for unequal clusters."""
+    / (n − 1)) · t corrects both. `df` is n − 1, or less for unequal clusters.
+    """
     return t_quantile(0.5 + level / 2, df) * float((n / (n - 1)) ** 0.5)

@@ -1,4 +1,5 @@
 """Recommends one system in every case: how firmly, on which grounds, and what a wrong choice may cost.
+
 Candidates are the systems that give up at most the margin, at 95 %: the line then says "take". If the queries
 show that of none, candidates are the best mean and those less than the margin below it: the line says "start
 with". The first preference in which candidates differ materially decides between them, then the better mean.

@@ -1,6 +1,8 @@
-"""The wording of a recommendation: one line that answers and three below it, for every screen, file and
-export. "Take" is written in one place, for a system that gives up at most the margin; everywhere else the
-line says "Start with"."""
+"""The wording of a recommendation: one line that answers and three below it, for every screen, file and export.
+
+"Take" is written in one place, for a system that gives up at most the margin; everywhere else the line says
+"Start with".
+"""
 
 from __future__ import annotations
 

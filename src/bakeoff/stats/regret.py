@@ -1,10 +1,12 @@
 """Regret: what choosing a system may cost, in points of the measure, if another one is truly the best.
+
 Queries get random weights (the Bayesian bootstrap, paired: one weight serves every system). For the bound,
 one unseen query is added on which the rival is better by as much as the measure allows: with scores of 0 and
 1 and two systems that is the exact binomial bound, and it covers even with few queries and rare failures.
 Whichever system is the best, its leads over all systems that could be recommended are bounded simultaneously
 (Hsu's multiple comparisons with the best), so the bound also holds for a system chosen by its scores. Systems
-shown to lose more than the margin can't be recommended and don't widen the bounds."""
+shown to lose more than the margin can't be recommended and don't widen the bounds.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,10 @@ MOST_SYSTEMS = 64
 
 @dataclass(frozen=True, slots=True)
 class Regret:
-    """What one system may lose against the best, in points of the measure. `expected` is the expected loss,
-    `bound` its upper bound (95 %), `lead` how far the best mean is ahead."""
+    """What one system may lose against the best, in points of the measure.
+
+    `expected` is the expected loss, `bound` its upper bound (95 %), `lead` how far the best mean is ahead.
+    """
 
     expected: float
     bound: float
@@ -52,8 +56,10 @@ def regrets(
     alpha: float = 0.05,
 ) -> dict[str, Regret]:
     """Regret of each of some systems among themselves, on the queries they share; empty without such a query.
+
     `tied` are those that no test separates from the best. Chance spreads the means of equal systems, so for
-    the expected loss their means are shrunk by the share of their spread that queries alone would cause."""
+    the expected loss their means are shrunk by the share of their spread that queries alone would cause.
+    """
     ordered = matrix.sort_queries().only(systems)
     values = ordered.without_structural()
     shared: BoolArray = np.logical_not(np.isnan(values).any(axis=0))

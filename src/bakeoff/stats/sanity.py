@@ -1,5 +1,7 @@
-"""Flags implausible results (S3-26), each with what it may mean. A warning says that something is unusual,
-not that it is wrong; what can't be true is called a fault."""
+"""Flags implausible results (S3-26), each with what it may mean.
+
+A warning says that something is unusual, not that it is wrong; what can't be true is called a fault.
+"""
 
 from __future__ import annotations
 

@@ -20,9 +20,11 @@ SPLITS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The winner with its score on all queries, and its score when chosen on held-out queries. `agreement` is
-    the share of the choices, one per fold of each split, that fell on the winner; tied systems share a
-    choice. `tied` holds the other systems with the winner's score on all queries."""
+    """The winner with its score on all queries, and its score when chosen on held-out queries.
+
+    `agreement` is the share of the choices, one per fold of each split, that fell on the winner; tied systems
+    share a choice. `tied` holds the other systems with the winner's score on all queries.
+    """
 
     winner: str
     tuning_score: float
@@ -60,8 +62,10 @@ def stratified_folds(
     split: int = 0,
     clusters: Clusters | None = None,
 ) -> IntArray:
-    """A fold number for each of n queries, with sizes and categories spread evenly. The queries of a cluster
-    share a fold: what is learned from one must not be scored on another."""
+    """A fold number for each of n queries, with sizes and categories spread evenly.
+
+    The queries of a cluster share a fold: what is learned from one must not be scored on another.
+    """
     most = n if clusters is None else clusters.count
     if not 2 <= folds <= most:
         what = f"{n} queries" if most == n else f"{most} clusters of queries"

@@ -48,8 +48,10 @@ class TestResult:
 
 def wilcoxon(differences: npt.ArrayLike) -> TestResult:
     """Wilcoxon's signed-rank test; zeros are dropped, ties share ranks, exact up to 60 differences.
+
     Reciprocal ranks are nearly always tied, where other implementations fall back to the normal
-    approximation; the exact distribution over sign patterns of shared ranks is as easy."""
+    approximation; the exact distribution over sign patterns of shared ranks is as easy.
+    """
     values = _non_zero(without_nan(differences))
     if len(values) == 0:
         return TestResult(1.0, 0, True, "every query is tied")
@@ -68,10 +70,13 @@ def randomisation(differences: npt.ArrayLike, seed: int, flips: int = FLIPS) -> 
 def randomisations(
     columns: npt.ArrayLike, seed: int, flips: int = FLIPS, each: BlockMapper | None = None
 ) -> list[TestResult]:
-    """Sign-flip test of each column's mean; exact if few differences are non-zero. A flip that ties with the
-    observed sum counts half (mid-p): with few differences the flips tie so often that counting them whole
-    would need six differences in one direction for p ≤ .05, five of five being .06. `each` runs many columns
-    in parallel: rounding is far below what counts as a tie, so the counts are the same."""
+    """Sign-flip test of each column's mean; exact if few differences are non-zero.
+
+    A flip that ties with the observed sum counts half (mid-p): with few differences the flips tie so often
+    that counting them whole would need six differences in one direction for p ≤ .05, five of five being .06.
+    `each` runs many columns in parallel: rounding is far below what counts as a tie, so the counts are the
+    same.
+    """
     matrix = as_columns(columns)
     if each is None or not worth_parallel(matrix, flips):
         return _randomisation_tests(seed, flips, matrix)
@@ -124,10 +129,12 @@ def _flip_tests(
 
 
 def scaled_differences(columns: npt.ArrayLike) -> FloatArray:
-    """Scale each column's differences to length 1; NaN and no difference are 0. Flips do not change a
-    column's length, so the sum of its differences orders them as a studentised mean would. Ranks are not
-    used: they test another hypothesis than equal means, and with more queries find differences between
-    systems of equal mean more often."""
+    """Scale each column's differences to length 1; NaN and no difference are 0.
+
+    Flips do not change a column's length, so the sum of its differences orders them as a studentised mean
+    would. Ranks are not used: they test another hypothesis than equal means, and with more queries find
+    differences between systems of equal mean more often.
+    """
     matrix = np.nan_to_num(as_columns(columns), nan=0.0)
     return _of_length_one(np.where(np.abs(matrix) > NOISE, matrix, 0.0))
 

@@ -1,6 +1,8 @@
-"""The verdict: an ordered table of rules over the evidence; the first rule that applies decides (C-25). Every
-number in a sentence comes from the comparison. No sentence calls a difference significant or gives it as a
-ratio (S4-43), and "can't tell" is a verdict like the others (F27)."""
+"""The verdict: an ordered table of rules over the evidence; the first rule that applies decides (C-25).
+
+Every number in a sentence comes from the comparison. No sentence calls a difference significant or gives it
+as a ratio (S4-43), and "can't tell" is a verdict like the others (F27).
+"""
 
 from __future__ import annotations
 
@@ -324,8 +326,10 @@ def _clusters(case: VerdictInput) -> Iterator[str]:
 
 
 def _detectable(case: VerdictInput) -> Iterator[str]:
-    """Smallest difference that is usually detected. It depends on how similar two systems are, so both
-    extremes are given."""
+    """Smallest difference that is usually detected.
+
+    It depends on how similar two systems are, so both extremes are given.
+    """
     found = sorted(
         (mdd, pair.n, pair.b) for pair in map(case.pair, case.rivals) if (mdd := pair.mdd) is not None
     )

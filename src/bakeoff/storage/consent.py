@@ -1,7 +1,9 @@
-"""Where keys and passwords may be sent: an experiment may come from anyone, so it alone never decides that. A
-key may be sent to its provider, to this machine, or to an address from a source the user trusts as much as
+"""Where keys and passwords may be sent: an experiment may come from anyone, so it alone never decides that.
+
+A key may be sent to its provider, to this machine, or to an address from a source the user trusts as much as
 the key's own. Anything else needs consent from outside the experiment: `--allow-host`, or BAKEOFF_ALLOW_HOSTS
-in the environment. `.env` can't give that consent, because it may have come with the experiment."""
+in the environment. `.env` can't give that consent, because it may have come with the experiment.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A model hub, or the mirror in HF_ENDPOINT: resumable downloads of files and whole models. A hub's answers
-are not trusted: names stay below the model's folder, and bytes and seconds have limits."""
+"""A model hub, or the mirror in HF_ENDPOINT: resumable downloads of files and whole models.
+
+A hub's answers are not trusted: names stay below the model's folder, and bytes and seconds have limits.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +54,10 @@ Progress = Callable[[str], None]
 def download(
     repository: str, revision: str, path: str, target: Path, say: Progress, most: int = MOST_BYTES
 ) -> None:
-    """Download one file of a repository, resuming earlier parts and retrying broken connections. A file above
-    `most` bytes is aborted and discarded."""
+    """Download one file of a repository, resuming earlier parts and retrying broken connections.
+
+    A file above `most` bytes is aborted and discarded.
+    """
     address = f"{_endpoint()}/{repository}/resolve/{revision}/{urllib.parse.quote(path)}"
     part = target.with_name(f"{target.name}.part")
     part.parent.mkdir(parents=True, exist_ok=True)

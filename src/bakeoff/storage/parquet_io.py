@@ -42,9 +42,11 @@ def read_parquet(
     read_dictionary: list[str] | None = None,
     always: int = SMALL_TABLE,
 ) -> pa.Table:
-    """Read a table; raises ArrowException or OSError if it is damaged. Arrow accepts any bytes as text, and
-    any offsets, until they are accessed. More rows than MOST_PACKED times the file, and more than `always`,
-    are rejected."""
+    """Read a table; raises ArrowException or OSError if it is damaged.
+
+    Arrow accepts any bytes as text, and any offsets, until they are accessed. More rows than MOST_PACKED
+    times the file, and more than `always`, are rejected.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -61,8 +63,10 @@ def read_parquet(
 
 
 def probe_parquet(path: Path, columns: list[str] | None = None, *, always: int = SMALL_TABLE) -> None:
-    """Read an external file in a limited process first; raises ArrowException if it exceeds the limits. One
-    row may hold any number of values in a few bytes, and Arrow crashes on some damaged files."""
+    """Read an external file in a limited process first; raises ArrowException if it exceeds the limits.
+
+    One row may hold any number of values in a few bytes, and Arrow crashes on some damaged files.
+    """
     import pyarrow as pa
 
     with LimitedProcess("bakeoff.storage.parquet_io") as process:
@@ -122,8 +126,10 @@ def _select_columns(schema: pa.Schema, columns: list[str] | None) -> pa.Schema:
 
 
 def read_where(path: Path, filters: list[tuple[str, str, object]]) -> pa.Table:
-    """Rows that pass every filter, given as (column, operator, value), read and checked in parts. Arrow's own
-    filter reads the file's statistics first, and hangs if those are damaged."""
+    """Rows that pass every filter, given as (column, operator, value), read and checked in parts.
+
+    Arrow's own filter reads the file's statistics first, and hangs if those are damaged.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,6 +1,8 @@
-"""Removes keys and passwords from everything a plug-in raises or reports. The registry passes every plug-in
-class through `mask_output`, so this covers errors, warnings, events, tables and reports alike. Documents,
-chunks, vectors and hits are not changed."""
+"""Removes keys and passwords from everything a plug-in raises or reports.
+
+The registry passes every plug-in class through `mask_output`, so this covers errors, warnings, events, tables
+and reports alike. Documents, chunks, vectors and hits are not changed.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Removes keys and passwords from texts, in any form a server may repeat them. A secret is searched for
-verbatim, as base64 at each of its three alignments, and as hexadecimal digits: in the text, and in the text
-with JSON, URL, HTML and Python escapes decoded up to four times."""
+"""Removes keys and passwords from texts, in any form a server may repeat them.
+
+A secret is searched for verbatim, as base64 at each of its three alignments, and as hexadecimal digits: in
+the text, and in the text with JSON, URL, HTML and Python escapes decoded up to four times.
+"""
 
 from __future__ import annotations
 

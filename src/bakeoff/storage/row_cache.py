@@ -1,7 +1,9 @@
-"""Rows by key: what a stage made from each input, so that a changed corpus costs only what changed. A row
-cache is a set of segments in the cache. A segment is one batch of work, durable when finished, so a kill
-costs one batch at most. The plan of batches is stored too: a killed run continues with its batches, and so
-makes the same bytes."""
+"""Rows by key: what a stage made from each input, so that a changed corpus costs only what changed.
+
+A row cache is a set of segments in the cache. A segment is one batch of work, durable when finished, so a
+kill costs one batch at most. The plan of batches is stored too: a killed run continues with its batches, and
+so makes the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -71,8 +73,10 @@ class WorkBatch:
 
 
 class RemoteRunner(Protocol):
-    """Runs batches elsewhere: when it returns, each segment is in the shared location. Returns the seconds of
-    the work itself, summed over all workers, without starting their plug-ins."""
+    """Runs batches elsewhere: when it returns, each segment is in the shared location.
+
+    Returns the seconds of the work itself, summed over all workers, without starting their plug-ins.
+    """
 
     def __call__(
         self,
@@ -84,8 +88,10 @@ class RemoteRunner(Protocol):
 
 
 class RowCache:
-    """The rows one stage made under one key, by input key. `work_seconds` is the time of its fills, without
-    planning, reading and writing."""
+    """The rows one stage made under one key, by input key.
+
+    `work_seconds` is the time of its fills, without planning, reading and writing.
+    """
 
     def __init__(self, cache: Cache, stage: str, key: str) -> None:
         self._cache, self._stage, self._key = cache, stage, key
@@ -102,9 +108,11 @@ class RowCache:
         progress: Callable[[int], None] = lambda _done: None,
         spread: RemoteRunner | None = None,
     ) -> int:
-        """Process every input without rows and return their number. `work` takes positions in `keys`; `order`
-        sorts the positions before they are split into batches. Batches, and so rows, are the same wherever
-        they are processed."""
+        """Process every input without rows and return their number.
+
+        `work` takes positions in `keys`; `order` sorts the positions before they are split into batches.
+        Batches, and so rows, are the same wherever they are processed.
+        """
         keys = InputKeys.collect(keys)
         missing = self._missing(keys)
         progress(len(keys) - len(missing))

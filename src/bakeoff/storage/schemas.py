@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A table's columns as (name, Arrow type name); the Arrow schema is built on demand. `added` columns are
-    newer: older tables have them as null."""
+    """A table's columns as (name, Arrow type name); the Arrow schema is built on demand.
+
+    `added` columns are newer: older tables have them as null.
+    """
 
     name: str
     columns: tuple[tuple[str, str], ...]

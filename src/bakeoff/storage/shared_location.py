@@ -1,6 +1,8 @@
-"""Where several machines share a cache: a folder, or objects under a URL; and waiting while it is
-unavailable. A marker file identifies the location. Without it, an unmounted folder would look like an empty
-cache, and work would be written where nobody finds it."""
+"""Where several machines share a cache: a folder, or objects under a URL; and waiting while it is unavailable.
+
+A marker file identifies the location. Without it, an unmounted folder would look like an empty cache, and
+work would be written where nobody finds it.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Folders that last as long as one piece of work, among the machine's temporary files or below our own
-folder. The owner holds a lock on its folder, which the system releases however the owner ends. A folder left
-by a killed process is recognised by its free lock, whatever process has its id now, and is removed when the
-next one is created."""
+"""Folders that last as long as one piece of work, among the machine's temporary files or below our own folder.
+
+The owner holds a lock on its folder, which the system releases however the owner ends. A folder left by a
+killed process is recognised by its free lock, whatever process has its id now, and is removed when the next
+one is created.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,10 @@ class TempDir:
             self.close()
 
     def _create(self, path: Path) -> bool:
-        """Create and lock it; False if another process swept it in between. Its removal is arranged before it
-        exists: Ctrl-C may come at any moment."""
+        """Create and lock it; False if another process swept it in between.
+
+        Its removal is arranged before it exists: Ctrl-C may come at any moment.
+        """
         locks: list[int] = []
         self.path, self._end = path, weakref.finalize(self, _remove, path, locks, os.getpid())
         try:

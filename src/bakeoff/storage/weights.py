@@ -25,8 +25,10 @@ RECORD_FILE = "bakeoff.json"
 
 @dataclass(frozen=True, slots=True)
 class FoundWeights:
-    """A folder with a model's files, the SHA-256 of each, the model's name and its licence. Files other than
-    the catalogue's are named after their folder, with an unknown licence."""
+    """A folder with a model's files, the SHA-256 of each, the model's name and its licence.
+
+    Files other than the catalogue's are named after their folder, with an unknown licence.
+    """
 
     folder: Path
     hashes: Mapping[str, str]
@@ -35,8 +37,11 @@ class FoundWeights:
 
 
 def home_folder() -> Path:
-    """The folder for persistent data: $BAKEOFF_HOME, else the clone's, else ~/.cache/bakeoff. In a clone,
-    `make` keeps everything in its `.bakeoff`; a `bakeoff` installed from that clone uses the same folder."""
+    """The folder for persistent data: $BAKEOFF_HOME, else the clone's, else ~/.cache/bakeoff.
+
+    In a clone, `make` keeps everything in its `.bakeoff`; a `bakeoff` installed from that clone uses the same
+    folder.
+    """
     given = os.environ.get("BAKEOFF_HOME")
     if given:
         return Path(given).expanduser()

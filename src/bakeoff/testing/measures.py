@@ -27,7 +27,9 @@ TOLERANCE = 1e-9
 
 class MeasureContract:
     """`values` agrees with `score`; bounds, ceiling and tie range hold; names print as they are parsed.
-    `names` are the forms to check; by default the measure without parameters, at several depths."""
+
+    `names` are the forms to check; by default the measure without parameters, at several depths.
+    """
 
     name: ClassVar[str]
     names: ClassVar[tuple[str, ...]] = ()

@@ -17,9 +17,11 @@ WORD = re.compile(r"\w+")
 
 
 class ReaderContract(PluginContract):
-    """A reader finds the words of a file, returns the same text twice, and names what it can't read. Set
-    `file` to a file name and override `content`: the bytes of a file whose text has all of `words`, of which
-    the reader must return at least the share `kept`."""
+    """A reader finds the words of a file, returns the same text twice, and names what it can't read.
+
+    Set `file` to a file name and override `content`: the bytes of a file whose text has all of `words`, of
+    which the reader must return at least the share `kept`.
+    """
 
     kind = "readers"
     file: ClassVar[str]

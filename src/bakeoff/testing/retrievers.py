@@ -21,8 +21,10 @@ DOCUMENTS = (
 
 
 class RetrieverContract(PluginContract):
-    """At most k rows with an id or text, best first, reproducible, for any question. `question` is a text
-    that finds something, or a query id for a retriever that goes by ids."""
+    """At most k rows with an id or text, best first, reproducible, for any question.
+
+    `question` is a text that finds something, or a query id for a retriever that goes by ids.
+    """
 
     kind = "retrievers"
     question: ClassVar[str] = "where does the cat sleep?"

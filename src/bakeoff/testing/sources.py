@@ -13,8 +13,10 @@ from bakeoff.types import Document, DocumentBatch, Skipped, SourceFile, SourceIt
 
 
 class _CorpusContract(PluginContract):
-    """Common part of the contracts of sources. Override `corpus`: write a few documents into a folder and
-    return the parameters that read them."""
+    """Common part of the contracts of sources.
+
+    Override `corpus`: write a few documents into a folder and return the parameters that read them.
+    """
 
     kind = "sources"
 

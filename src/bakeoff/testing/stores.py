@@ -14,9 +14,11 @@ from bakeoff.testing.store_fixture import ContractCheck, DeclaredGap, StoreFixtu
 
 
 class StoreContract(PluginContract):
-    """Every check of the contract; declared `gaps` of the plug-in are skips with their reason. `gaps` of the
-    test class apply only with these `params`; `no_gaps` lists those of the plug-in that don't. A metric an
-    engine lacks is a gap by its name ("dot"): `create` must then reject it."""
+    """Every check of the contract; declared `gaps` of the plug-in are skips with their reason.
+
+    `gaps` of the test class apply only with these `params`; `no_gaps` lists those of the plug-in that don't.
+    A metric an engine lacks is a gap by its name ("dot"): `create` must then reject it.
+    """
 
     kind = "stores"
     gaps: ClassVar[dict[str, str]] = {}

@@ -1,5 +1,7 @@
-"""Aligns truth to another reader's text: finds each judged span again by its words. A span missing in the
-text stays in the truth, at a position no chunk covers."""
+"""Aligns truth to another reader's text: finds each judged span again by its words.
+
+A span missing in the text stays in the truth, at a position no chunk covers.
+"""
 
 from __future__ import annotations
 

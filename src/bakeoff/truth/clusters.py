@@ -21,10 +21,12 @@ BROAD = 10
 def query_clusters(
     queries: Sequence[Query], judgments: pa.Table, documents: Sequence[str] = (), *, corpus: int = 0
 ) -> tuple[str, ...]:
-    """Cluster of each query: its own `cluster:`, else the documents with its highest grade, else the query
-    alone. A query that most documents answer is also alone: no single document can make it fail. `judgments`
-    number queries and documents by position; `documents` are ids for naming clusters, `corpus` is the number
-    of documents, 0 if unknown."""
+    """Cluster of each query: its own `cluster:`, else the documents with its highest grade, else the query alone.
+
+    A query that most documents answer is also alone: no single document can make it fail. `judgments` number
+    queries and documents by position; `documents` are ids for naming clusters, `corpus` is the number of
+    documents, 0 if unknown.
+    """
     answers = {query: found for query, found in _answers(judgments).items() if not _broad(len(found), corpus)}
     return tuple(
         query.cluster or _name(answers.get(place, ()), documents) or f"query {query.id}"

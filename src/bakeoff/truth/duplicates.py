@@ -1,6 +1,8 @@
-"""Queries that ask the same: equal words, or nearly the same set of words (F10). Two sets with a Jaccard
-index of at least t share one of each one's rarest words, so only an index of these words, by set size and
-position, is searched (prefix and position filter)."""
+"""Queries that ask the same: equal words, or nearly the same set of words (F10).
+
+Two sets with a Jaccard index of at least t share one of each one's rarest words, so only an index of these
+words, by set size and position, is searched (prefix and position filter).
+"""
 
 from __future__ import annotations
 

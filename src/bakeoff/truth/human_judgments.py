@@ -1,6 +1,8 @@
-"""A judgment set from a human review, and how it replaces rules. Queries in a set are judged by the set
-alone; all others keep their rules (S4-53). A judgment applies to the text it was made on: if the document
-changed there, it is dropped and reported."""
+"""A judgment set from a human review, and how it replaces rules.
+
+Queries in a set are judged by the set alone; all others keep their rules (S4-53). A judgment applies to the
+text it was made on: if the document changed there, it is dropped and reported.
+"""
 
 from __future__ import annotations
 

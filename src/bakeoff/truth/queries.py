@@ -187,8 +187,10 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class QuerySet:
-    """Queries in file order with the rule of each (None: negative or unjudged). `filters` has each query's
-    filter, and is empty if there are none."""
+    """Queries in file order with the rule of each (None: negative or unjudged).
+
+    `filters` has each query's filter, and is empty if there are none.
+    """
 
     queries: tuple[Query, ...]
     rules: tuple[Rule | None, ...]

@@ -15,8 +15,10 @@ CHUNK_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class RuleMatches:
-    """Ranges of one source with their grades. `chunking` is the fingerprint of the chunking they belong to,
-    or '' if unbound."""
+    """Ranges of one source with their grades.
+
+    `chunking` is the fingerprint of the chunking they belong to, or '' if unbound.
+    """
 
     source: str
     chunking: str

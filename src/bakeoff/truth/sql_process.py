@@ -1,6 +1,8 @@
-"""Computes conditions over rows with DuckDB in a process that can be killed. DuckDB checks for interrupts
-only between blocks of rows, and texts that an expression creates count towards none of its limits; so time
-and memory are limited per process."""
+"""Computes conditions over rows with DuckDB in a process that can be killed.
+
+DuckDB checks for interrupts only between blocks of rows, and texts that an expression creates count towards
+none of its limits; so time and memory are limited per process.
+"""
 
 from __future__ import annotations
 

@@ -35,8 +35,11 @@ Widen = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 @dataclass(frozen=True, slots=True)
 class TextTables:
-    """Rows that a condition is evaluated on, and the range of each. `rows` holds what is in memory, `widen`
-    adds the other columns to some rows at a time; `size` is about how many bytes all take."""
+    """Rows that a condition is evaluated on, and the range of each.
+
+    `rows` holds what is in memory, `widen` adds the other columns to some rows at a time; `size` is about how
+    many bytes all take.
+    """
 
     over: str
     chunking: str

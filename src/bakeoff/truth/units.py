@@ -1,6 +1,8 @@
-"""From ranges to units: which chunks, documents, sections or answers are relevant, and rankings of them. A
-chunk is relevant to a span if they share at least `overlap_share` of the shorter one (F07). Judgments made on
-the chunks of one chunking apply only to these chunks and are rejected under another (F08)."""
+"""From ranges to units: which chunks, documents, sections or answers are relevant, and rankings of them.
+
+A chunk is relevant to a span if they share at least `overlap_share` of the shorter one (F07). Judgments made
+on the chunks of one chunking apply only to these chunks and are rejected under another (F08).
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,10 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class RankedUnits:
-    """Rankings query by query: query int32, item int64, score float64. `rank` counts from 1 and is set only
-    if ranks have gaps: each unit has the rank of its first chunk."""
+    """Rankings query by query: query int32, item int64, score float64.
+
+    `rank` counts from 1 and is set only if ranks have gaps: each unit has the rank of its first chunk.
+    """
 
     query: np.ndarray
     item: np.ndarray
@@ -149,9 +153,11 @@ def collapse_ranking(
     ids: IdOrder | None = None,
     source: str | None = None,
 ) -> RankedUnits:
-    """Turn rankings of chunks (item = chunk row) into rankings of units, ordered and counted by the
-    conventions. A unit takes the position of its first chunk. Answers need the judgments: a chunk becomes
-    every answer in it, or its own item if there are none."""
+    """Turn rankings of chunks (item = chunk row) into rankings of units, ordered and counted by the conventions.
+
+    A unit takes the position of its first chunk. Answers need the judgments: a chunk becomes every answer in
+    it, or its own item if there are none.
+    """
     served = _order_rows(served, chunks, unit, conventions, ids)
     query, chunk, score = served.query, served.item, served.score
     row = np.arange(len(query))

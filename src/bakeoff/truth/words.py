@@ -1,6 +1,8 @@
-"""The words of a text, and where another reader's words occur in it. The search ignores case, punctuation and
-whitespace, and prefers the nearest match. If the letters are not contiguous (a header between two pages, a
-letter misread by OCR), the stretch with most of them is used."""
+"""The words of a text, and where another reader's words occur in it.
+
+The search ignores case, punctuation and whitespace, and prefers the nearest match. If the letters are not
+contiguous (a header between two pages, a letter misread by OCR), the stretch with most of them is used.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Opens a file as a table: its columns, and batches of some of them. A file's suffix decides how it is read;
-a folder is a dataset saved by Hugging Face. The files of a pattern (`shards/*.parquet`) form one table."""
+"""Opens a file as a table: its columns, and batches of some of them.
+
+A file's suffix decides how it is read; a folder is a dataset saved by Hugging Face. The files of a pattern
+(`shards/*.parquet`) form one table.
+"""
 
 from __future__ import annotations
 
@@ -87,8 +90,10 @@ def table_suffix(place: Path | str) -> str:
 
 
 def open_table(place: Path | str, part: str = "", encoding: str = "utf-8") -> TableFile:
-    """Open the table in a file, a pattern of files, a dataset folder, or behind a URL. `part` is the sheet of
-    a workbook, the table of an SQLite file, or the split of a dataset."""
+    """Open the table in a file, a pattern of files, a dataset folder, or behind a URL.
+
+    `part` is the sheet of a workbook, the table of an SQLite file, or the split of a dataset.
+    """
     tables = [_open_one(TablePlace(one, part, encoding)) for one in list_places(place)]
     first = tables[0]
     for other in tables[1:]:

@@ -1,5 +1,7 @@
-"""Measures computed from inputs other than judgments: neighbours, sections, labels, spans, top scores,
-tokens. Their values are computed in neighbours.py, sections.py, labels.py, spans.py and negatives.py."""
+"""Measures computed from inputs other than judgments: neighbours, sections, labels, spans, top scores, tokens.
+
+Their values are computed in neighbours.py, sections.py, labels.py, spans.py and negatives.py.
+"""
 
 from __future__ import annotations
 

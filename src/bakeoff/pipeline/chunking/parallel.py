@@ -1,7 +1,9 @@
-"""Chunks batches of documents, in this process or in parallel ones where that saves time. Chunkers are pure
-Python, so threads would not run in parallel. Starting a process takes most of a second and every document is
-copied both ways, so the first batches run here and processes start only if the rest would take longer than
-that."""
+"""Chunks batches of documents, in this process or in parallel ones where that saves time.
+
+Chunkers are pure Python, so threads would not run in parallel. Starting a process takes most of a second and
+every document is copied both ways, so the first batches run here and processes start only if the rest would
+take longer than that.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Splits one document into rows, each an exact character span; also the entry point of a chunking process.
+
 `python -m bakeoff.pipeline.chunking.worker` receives a chunker, then documents as Arrow bytes, and replies
-with the rows of each. It imports nothing from the program that started it."""
+with the rows of each. It imports nothing from the program that started it.
+"""
 
 from __future__ import annotations
 

@@ -26,8 +26,10 @@ GONE = "searches in a row failed"
 @dataclass(slots=True)
 class ClientThreads:
     """Shared state of the threads of one loop; `begun[w]` is when thread w sent its current query, 0 if idle.
+
     Threads report their own end, because a `join` interrupted by Ctrl-C takes a running thread for a finished
-    one."""
+    one.
+    """
 
     begun: array[int]
     ended: list[int] = field(default_factory=list)
@@ -45,8 +47,10 @@ class ClientThreads:
     all_ready: threading.Event = field(default_factory=threading.Event)
 
     def prepare(self, number: int, before: Callable[[], object] | None, begin: int | None) -> None:
-        """Open a client's connection with an unmeasured search, then wait for the other clients and for
-        `begin`. A search that fails here will fail again, and be counted, when it is measured."""
+        """Open a client's connection with an unmeasured search, then wait for the other clients and for `begin`.
+
+        A search that fails here will fail again, and be counted, when it is measured.
+        """
         if before is not None:
             self.begun[number] = time.perf_counter_ns()
             with contextlib.suppress(SystemFailure):
@@ -97,10 +101,12 @@ def run_client_threads(
     halt: threading.Event | None = None,
     keep: bool = False,
 ) -> ClientThreads:
-    """Run `work(crew, number)` on daemon threads until all end, one hangs, the deadline passes or Ctrl-C
-    arrives. `timeout` is seconds per query, `deadline` seconds for all; `halt` signals a Ctrl-C received
-    elsewhere. Ctrl-C is raised again once the threads have ended, unless `keep` is set: then the caller must
-    check `stopped`. An exception in a thread is raised here."""
+    """Run `work(crew, number)` on daemon threads until all end, one hangs, the deadline passes or Ctrl-C arrives.
+
+    `timeout` is seconds per query, `deadline` seconds for all; `halt` signals a Ctrl-C received elsewhere.
+    Ctrl-C is raised again once the threads have ended, unless `keep` is set: then the caller must check
+    `stopped`. An exception in a thread is raised here.
+    """
     crew = ClientThreads(array("q", [0]) * threads)
 
     def body(number: int) -> None:

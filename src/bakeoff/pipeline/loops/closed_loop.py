@@ -1,6 +1,8 @@
-"""The closed loop: each client thread sends its next query when the previous one is answered. The timed
-section holds only the search and two clock reads. A closed loop can't show the queue behind a stall (F37);
-the open loop does."""
+"""The closed loop: each client thread sends its next query when the previous one is answered.
+
+The timed section holds only the search and two clock reads. A closed loop can't show the queue behind a stall
+(F37); the open loop does.
+"""
 
 from __future__ import annotations
 

@@ -32,9 +32,11 @@ TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class LatencyCheck:
-    """Median milliseconds of the same queries: in the run, in load's loop, and repeated in the run's own
-    loop. If the first two disagree, `load_ms` is the lowest of `TRIES` loops and `repeat_ms` is measured too.
-    `note` explains a missing `load_ms`."""
+    """Median milliseconds of the same queries: in the run, in load's loop, and repeated in the run's own loop.
+
+    If the first two disagree, `load_ms` is the lowest of `TRIES` loops and `repeat_ms` is measured too.
+    `note` explains a missing `load_ms`.
+    """
 
     queries: int
     run_ms: float | None = None
@@ -58,8 +60,10 @@ def check_latency(
     asked: Sequence[SearchRequest],
     others: Sequence[SearchRequest],
 ) -> LatencyCheck:
-    """Send a few queries of a system's searches through load's loop, and compare with the run. Searches run
-    one after the other, as in the run: alternating a hybrid's two searches would evict each other's memory.
+    """Send a few queries of a system's searches through load's loop, and compare with the run.
+
+    Searches run one after the other, as in the run: alternating a hybrid's two searches would evict each
+    other's memory.
     """
     import numpy as np
 

@@ -27,9 +27,11 @@ class LatencySummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopTimes:
-    """One pass over the queries: nanoseconds per query (−1: none), answers, and how the pass ended. `seconds`
-    is wall time from the first query sent to the last answer; `stopped` says why a pass is partial. `began`
-    is the clock reading at the first query, `ends` the readings at the answers (−1: none)."""
+    """One pass over the queries: nanoseconds per query (−1: none), answers, and how the pass ended.
+
+    `seconds` is wall time from the first query sent to the last answer; `stopped` says why a pass is partial.
+    `began` is the clock reading at the first query, `ends` the readings at the answers (−1: none).
+    """
 
     nanoseconds: np.ndarray
     answers: tuple[Hits | None, ...]

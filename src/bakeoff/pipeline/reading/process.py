@@ -1,7 +1,8 @@
-"""Reads files in processes with limits: a file that loops, exhausts memory or crashes its reader costs only
-itself. The run reads a file's bytes and sends the expensive kinds to a process, which replies with the
-document or the reason why there is none. CPU and memory limits are set in the operating system (POSIX), so
-they also hold inside C libraries. A process that dies is replaced, and its file is skipped with the reason.
+"""Reads files in processes with limits: a file that loops, exhausts memory or crashes its reader costs only itself.
+
+The run reads a file's bytes and sends the expensive kinds to a process, which replies with the document or
+the reason why there is none. CPU and memory limits are set in the operating system (POSIX), so they also hold
+inside C libraries. A process that dies is replaced, and its file is skipped with the reason.
 """
 
 from __future__ import annotations
@@ -37,8 +38,10 @@ Answer = Document | Skipped
 
 
 class ReaderProcesses:
-    """Reads items; expensive files are read in processes, started on demand. `on_read` is called with 1 for
-    every item read."""
+    """Reads items; expensive files are read in processes, started on demand.
+
+    `on_read` is called with 1 for every item read.
+    """
 
     def __init__(
         self,

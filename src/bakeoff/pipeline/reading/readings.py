@@ -32,9 +32,11 @@ SHOWN = 3
 
 
 def read_corpus(plan: Plan, context: StageContext, sample: Sample | None = None) -> ReadCorpus:
-    """Read the documents of a plan, or a sample of them. If readers are compared, each document has the text
-    of the first reading that could read it, and truth is resolved on that. `readings` holds the documents of
-    each reading, empty for those it couldn't read."""
+    """Read the documents of a plan, or a sample of them.
+
+    If readers are compared, each document has the text of the first reading that could read it, and truth is
+    resolved on that. `readings` holds the documents of each reading, empty for those it couldn't read.
+    """
     source = registry.load("sources", plan.source.name)(plan.source.params)
     found = {
         reading.label: read_documents(plan.source, source, context, sample, reading=reading)
@@ -56,9 +58,11 @@ def _sample_texts(corpus: ReadCorpus) -> list[str]:
 
 
 def with_quoted_passages(corpus: ReadCorpus, queries: QuerySet) -> ReadCorpus:
-    """Append quotes that the reference text lacks but another reading has. Alignment then finds each quote in
-    the readings that have it, exactly or nearly. If a reading lacks it, its reader lost the answer. A quote
-    in no reading must name its document, or it is an error."""
+    """Append quotes that the reference text lacks but another reading has.
+
+    Alignment then finds each quote in the readings that have it, exactly or nearly. If a reading lacks it,
+    its reader lost the answer. A quote in no reading must name its document, or it is an error.
+    """
     if not corpus.readings:
         return corpus
     rows = corpus.documents.to_pylist()
@@ -82,7 +86,9 @@ def with_quoted_passages(corpus: ReadCorpus, queries: QuerySet) -> ReadCorpus:
 
 def _document_of(place: PassageRule, docs: Sequence[int], readings: list[list[str]]) -> int | None:
     """Row of the document with a quote: the named one, else that of the first reading with exactly one match.
-    Matching ignores whitespace between words, then also inside words."""
+
+    Matching ignores whitespace between words, then also inside words.
+    """
     if place.document:
         return docs[0]
     for search in (passages, same_letters):

@@ -30,9 +30,11 @@ Found = tuple["pa.Table", list[Skipped], bool]
 
 
 def read_rows(source: RowSource, settings: str, cache: Cache, advance: Callable[[int], None]) -> Found:
-    """Return every document of a source of rows, from the cache if its content was read before. `settings`
-    identifies the source and its parameters. A source whose version is unknown until it is read, such as a
-    database query, is read each time."""
+    """Return every document of a source of rows, from the cache if its content was read before.
+
+    `settings` identifies the source and its parameters. A source whose version is unknown until it is read,
+    such as a database query, is read each time.
+    """
     version = source.content_version()
     if not version:
         with TempDir("rows") as folder:

@@ -24,10 +24,12 @@ def assume_placed(
     unit: Unit | None,
     conventions: Conventions,
 ) -> StepResult:
-    """Return the best possible rankings: none with the same results inside the corpus scores higher. Each
-    result outside may be a relevant unit that no other result holds, or one that is ranked lower. So the held
-    relevant units, and as many more as there are results outside, take the ranks of both in order of grade. A
-    result that holds several units stays in place."""
+    """Return the best possible rankings: none with the same results inside the corpus scores higher.
+
+    Each result outside may be a relevant unit that no other result holds, or one that is ranked lower. So the
+    held relevant units, and as many more as there are results outside, take the ranks of both in order of
+    grade. A result that holds several units stays in place.
+    """
     whole = unit is not Unit.ANSWER
     golds, share = _golds(passages, judgments, whole=whole), None if whole else conventions.overlap_share
     hits = (_assume(hits, passages, golds.get(query, []), share) for query, hits in enumerate(ranking.hits))

@@ -72,8 +72,10 @@ class ScoringInputs:
 
 
 class UnitJudgments:
-    """The judgments of one unit under a system's chunking, and how rankings of chunks score on them. With
-    `source`, only the judgments of that source."""
+    """The judgments of one unit under a system's chunking, and how rankings of chunks score on them.
+
+    With `source`, only the judgments of that source.
+    """
 
     def __init__(self, scored: ScoringInputs, unit: Unit, source: str = "") -> None:
         from bakeoff.truth.units import derive_units, judgments_from
@@ -123,8 +125,10 @@ class UnitJudgments:
         *,
         order: Order = "served",
     ) -> ScoreArrays:
-        """Score rankings of chunks at this unit: as served, or with ties in their best or worst order. Some
-        measures count chunks under any conventions, so this takes up to two passes."""
+        """Score rankings of chunks at this unit: as served, or with ties in their best or worst order.
+
+        Some measures count chunks under any conventions, so this takes up to two passes.
+        """
         from bakeoff.measures.evaluate import evaluate_alongside
 
         usual = self._scored.conventions
@@ -198,8 +202,10 @@ class UnitJudgments:
         self, query: np.ndarray, chunk: np.ndarray, score: np.ndarray, *, worst: bool
     ) -> np.ndarray:
         """Best: one chunk of each relevant unit, then its other chunks, then as few other units as possible.
+
         Worst: one chunk of each other unit, then their other chunks, then the relevant units one after
-        another."""
+        another.
+        """
         import numpy as np
 
         from bakeoff.truth.units import unit_items

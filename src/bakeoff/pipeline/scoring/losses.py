@@ -30,20 +30,6 @@ class StageCandidates:
     seen: int | None = None
 
 
-def measure_losses(
-    run: str,
-    system: System,
-    scored: ScoringInputs,
-    answers: SystemAnswers,
-    executor: QueryExecutor,
-    primary: Measure,
-) -> pa.Table:
-    """Best reachable score after chunking, exact search, indexing, fusing and ranking."""
-    steps = stage_candidates(system, answers, executor, primary)
-    ids = [query.id for query in scored.queries.queries]
-    return losses_table(run, system.label, ids, best_reachable(scored, steps, primary))
-
-
 def stage_candidates(
     system: System,
     answers: SystemAnswers,
@@ -51,8 +37,10 @@ def stage_candidates(
     primary: Measure,
     placed: StepResult | None = None,
 ) -> tuple[StageCandidates, ...]:
-    """The steps between the chunks and the served ranking; empty if the primary measure has none. `placed` is
-    the ranking as if every result outside the corpus were right."""
+    """The steps between the chunks and the served ranking; empty if the primary measure has none.
+
+    `placed` is the ranking as if every result outside the corpus were right.
+    """
     if primary.needs is not RequiredInput.JUDGMENTS or primary.budget is not None:
         return ()
     if placed is not None:

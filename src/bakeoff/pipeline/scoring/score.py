@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bakeoff.errors import MeasureError, SystemFailure
 from bakeoff.measures.definitions import RequiredInput
-from bakeoff.measures.names import Measure, parse
+from bakeoff.measures.names import Measure
 from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.pipeline.scoring.inputs import ScoringInputs, UnitJudgments, flatten_rankings, with_spans
 from bakeoff.pipeline.scoring.scorable import needs_whole_corpus
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 
 INCOMPLETE = " (incomplete)"
 """Appended to the truth source of a score if its query names files that were not read."""
-
-
-def score_system(run: str, system: str, scored: ScoringInputs, measures: tuple[str, ...]) -> pa.Table:
-    """Score one system; all zeros on the first measure is an error, not a result (F01)."""
-    parsed = [parse(name) for name in measures]
-    return score_table(run, system, scored, measure_values(scored, parsed), parsed)
 
 
 def measure_values(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
@@ -149,8 +143,11 @@ def _by_tokens(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, 
 
 
 def _by_top_scores(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
-    """FalseAlarm@t and AUROC, defined on negative queries only. A negative query's share of AUROC is the
-    fraction of answerable ones above it, so that the mean is the AUROC."""
+    """FalseAlarm@t and AUROC, defined on negative queries only.
+
+    A negative query's share of AUROC is the fraction of answerable ones above it, so that the mean is the
+    AUROC.
+    """
     import numpy as np
 
     from bakeoff.measures.negatives import auroc

@@ -1,6 +1,8 @@
-"""Computes everything about a system's queries, all at once or in blocks on workers. No query's values depend
-on another query. A block carries its rankings, its judgments and the chunks they refer to, so its values
-equal those of one pass over all queries."""
+"""Computes everything about a system's queries, all at once or in blocks on workers.
+
+No query's values depend on another query. A block carries its rankings, its judgments and the chunks they
+refer to, so its values equal those of one pass over all queries.
+"""
 
 from __future__ import annotations
 
@@ -118,8 +120,10 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class QueryBlock:
-    """Some queries with everything their scores depend on; `rankings[0]` is what was served. `chunks` are the
-    row numbers of the chunks in `rest`, the only ones these queries involve."""
+    """Some queries with everything their scores depend on; `rankings[0]` is what was served.
+
+    `chunks` are the row numbers of the chunks in `rest`, the only ones these queries involve.
+    """
 
     rest: ScoringInputs
     rankings: tuple[_Rows, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bakeoff.measures.definitions import RequiredInput
-from bakeoff.measures.names import Measure, parse
+from bakeoff.measures.names import Measure
 from bakeoff.pipeline.scoring.inputs import ScoringInputs, UnitJudgments, flatten_rankings
 from bakeoff.pipeline.scoring.scorable import needs_whole_corpus
 from bakeoff.pipeline.system_tables import TIES
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 
 TieRow = tuple[str, str, float, float, float | None]
 """Query, measure, lowest, highest and expected value."""
-
-
-def tie_ranges(run: str, system: str, scored: ScoringInputs, measures: tuple[str, ...]) -> pa.Table:
-    """Range and expected value over all orders of equal scores, for values that depend on the order."""
-    found = tied_rows(scored, [parse(name) for name in measures]) if any_equal(scored) else {}
-    return ties_table(run, system, found)
 
 
 def tied_rows(scored: ScoringInputs, measures: list[Measure]) -> dict[Unit, list[TieRow]]:

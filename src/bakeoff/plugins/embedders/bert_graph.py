@@ -1,7 +1,9 @@
-"""Builds an ONNX graph of a sentence encoder (BERT, RoBERTa, MPNet) from its safetensors weights, without
-torch. The graph takes token ids of texts of equal length, so it needs no padding or mask, and returns unit
-vectors, or one vector per token. Residual sums are kept separate from LayerNormalization because ONNX
-Runtime's fused SkipLayerNormalization was four times slower on the AVX-512 CPU where both were timed."""
+"""Builds an ONNX graph of a sentence encoder (BERT, RoBERTa, MPNet) from its safetensors weights, without torch.
+
+The graph takes token ids of texts of equal length, so it needs no padding or mask, and returns unit vectors,
+or one vector per token. Residual sums are kept separate from LayerNormalization because ONNX Runtime's fused
+SkipLayerNormalization was four times slower on the AVX-512 CPU where both were timed.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +33,7 @@ Output = Literal["mean", "tokens"]
 
 def save_graph(folder: Path, target: Path, quantise: bool, output: Output = "mean") -> None:
     """Write the graph of the encoder in `folder`; quantised, its matrices are int8 with a scale per column.
+
     Weights use 7 bits: 8 overflow the 16-bit sums of CPUs without VNNI, and products would depend on the CPU.
     """
     graph = build_graph(folder, output)

@@ -20,7 +20,9 @@ _BUILDABLE = (("hidden_act", "gelu"), ("position_embedding_type", "absolute"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderFamily:
     """How a family of encoders differs from BERT: weight names, first position, relative positions.
-    `before_positions` rows of the position table precede the first token's."""
+
+    `before_positions` rows of the position table precede the first token's.
+    """
 
     query: str = "attention.self.query"
     key: str = "attention.self.key"

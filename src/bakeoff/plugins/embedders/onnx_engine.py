@@ -1,6 +1,9 @@
-"""Runs a sentence encoder on ONNX Runtime over texts of equal length. Without padding no mask is needed and
-no vector depends on its neighbours: vectors are bit-identical for any batch and thread count, on one kind of
-CPU and one ONNX Runtime version. Parallelism is one single-threaded run per core, which needs no barriers."""
+"""Runs a sentence encoder on ONNX Runtime over texts of equal length.
+
+Without padding no mask is needed and no vector depends on its neighbours: vectors are bit-identical for any
+batch and thread count, on one kind of CPU and one ONNX Runtime version. Parallelism is one single-threaded
+run per core, which needs no barriers.
+"""
 
 from __future__ import annotations
 
@@ -136,9 +139,11 @@ def _encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[TokenIds]:
 
 
 def _session(graph: Path, optimise: bool) -> onnxruntime.InferenceSession:
-    """A session that computes in the calling thread. A graph with its fused operators in place is run as it
-    is: the optimiser would undo the pooling's transpose, and sums would depend on the batch. A quantised
-    graph needs the optimiser."""
+    """A session that computes in the calling thread.
+
+    A graph with its fused operators in place is run as it is: the optimiser would undo the pooling's
+    transpose, and sums would depend on the batch. A quantised graph needs the optimiser.
+    """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -35,9 +35,11 @@ _MOST_TOKENS = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnnxFolder:
-    """Files and configuration of a model; `pooling` is '' if not configured. `graph` is an ONNX graph, or
-    safetensors weights with the version of the graph built from them. `positions` is the architecture's token
-    limit, if known."""
+    """Files and configuration of a model; `pooling` is '' if not configured.
+
+    `graph` is an ONNX graph, or safetensors weights with the version of the graph built from them.
+    `positions` is the architecture's token limit, if known.
+    """
 
     name: str
     graph: Path

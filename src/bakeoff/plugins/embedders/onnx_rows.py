@@ -1,5 +1,7 @@
-"""An exported model on ONNX Runtime that returns rows per text or pair: tokens × numbers, or classes. Texts
-of equal length run together, so nothing is padded and no row depends on its neighbours."""
+"""An exported model on ONNX Runtime that returns rows per text or pair: tokens × numbers, or classes.
+
+Texts of equal length run together, so nothing is padded and no row depends on its neighbours.
+"""
 
 from __future__ import annotations
 

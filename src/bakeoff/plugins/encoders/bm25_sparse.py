@@ -20,7 +20,9 @@ from bakeoff.types import ModelInfo, Role, SparseRows, VectorKind
 
 class Bm25SparseEncoder:
     """Chunks hold saturated, length-normalised term frequencies; queries hold inverse document frequencies.
-    Statistics come from the chunks it has read. Query words that occur in no chunk are dropped."""
+
+    Statistics come from the chunks it has read. Query words that occur in no chunk are dropped.
+    """
 
     version: ClassVar[str] = f"1 with {segmentation.VERSION}"
     vectors: ClassVar[VectorKind] = "sparse"

@@ -15,8 +15,10 @@ from bakeoff.types import ModelInfo, Role, TokenRows, VectorKind
 
 
 class TokenVectorsEncoder:
-    """Unit vectors of a text's tokens, without special tokens such as [CLS]. Sentence encoders were trained
-    for one vector per text; ColBERT exports were trained for this."""
+    """Unit vectors of a text's tokens, without special tokens such as [CLS].
+
+    Sentence encoders were trained for one vector per text; ColBERT exports were trained for this.
+    """
 
     version: ClassVar[str] = "1"
     vectors: ClassVar[VectorKind] = "tokens"

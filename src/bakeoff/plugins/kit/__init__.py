@@ -1,6 +1,8 @@
 """Helpers for authors of stores: settings, errors, scores, checks, payloads, servers, graphs saved as a file.
+
 Helpers with optional dependencies are in separate modules: `sidecar` and `arrow_rows` (pyarrow), `rest` and
-`client_errors` (orjson), `http_limits` (httpx), `bounded_pool` (urllib3), `words` (tantivy)."""
+`client_errors` (orjson), `http_limits` (httpx), `bounded_pool` (urllib3), `words` (tantivy).
+"""
 
 from bakeoff.plugins.kit.adapter import (
     EF,

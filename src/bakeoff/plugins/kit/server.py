@@ -1,5 +1,7 @@
-"""Helpers for server adapters: address, timeouts, shards, collection names, connections per thread. Passwords
-never enter a file or a hash."""
+"""Helpers for server adapters: address, timeouts, shards, collection names, connections per thread.
+
+Passwords never enter a file or a hash.
+"""
 
 from __future__ import annotations
 

@@ -59,8 +59,10 @@ def space_words(text: str) -> str:
 
 
 class WordAnalyzer:
-    """Turns texts into index terms; texts in an unknown language are treated as English. `in_tantivy` is the
-    part that a tantivy index runs itself, over what `spaced` returns."""
+    """Turns texts into index terms; texts in an unknown language are treated as English.
+
+    `in_tantivy` is the part that a tantivy index runs itself, over what `spaced` returns.
+    """
 
     def __init__(self, language: str | None, *, plain: bool = False) -> None:
         own = LANGUAGES[language or "english"]

@@ -1,6 +1,7 @@
-"""Decodes bytes: by byte order mark, as UTF-8, as given or declared, finally by statistics; newlines are
-kept. Most files that are not UTF-8 are Windows-1252: the detector's answer counts only if it is clearly
-ahead."""
+"""Decodes bytes: by byte order mark, as UTF-8, as given or declared, finally by statistics; newlines are kept.
+
+Most files that are not UTF-8 are Windows-1252: the detector's answer counts only if it is clearly ahead.
+"""
 
 from __future__ import annotations
 

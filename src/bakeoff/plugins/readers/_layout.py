@@ -1,6 +1,8 @@
-"""Reading order of a page's lines: columns one after the other, table rows cell by cell. Boxes come in
-drawing order. Boxes side by side are either columns of running text, read one below the other, or cells of a
-table, read as one row."""
+"""Reading order of a page's lines: columns one after the other, table rows cell by cell.
+
+Boxes come in drawing order. Boxes side by side are either columns of running text, read one below the other,
+or cells of a table, read as one row.
+"""
 
 from __future__ import annotations
 

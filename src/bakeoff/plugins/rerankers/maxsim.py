@@ -19,9 +19,11 @@ MEGABYTE = 1_000_000
 
 
 class MaxsimReranker:
-    """Mean, over a query's tokens, of the cosine to the passage's nearest token. Sentence encoders were
-    trained for whole texts, not tokens, but this needs no other weights. Passage vectors are kept in memory,
-    so a passage found by several queries is read once."""
+    """Mean, over a query's tokens, of the cosine to the passage's nearest token.
+
+    Sentence encoders were trained for whole texts, not tokens, but this needs no other weights. Passage
+    vectors are kept in memory, so a passage found by several queries is read once.
+    """
 
     version: ClassVar[str] = "2"
 

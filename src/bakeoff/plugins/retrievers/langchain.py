@@ -15,8 +15,10 @@ from bakeoff.types import RetrievedRow, Where
 
 
 class LangchainRetriever:
-    """Calls `invoke` for documents; the order of the answer is the ranking, since documents have no score. A
-    `score` in the metadata is used if every document has one."""
+    """Calls `invoke` for documents; the order of the answer is the ranking, since documents have no score.
+
+    A `score` in the metadata is used if every document has one.
+    """
 
     version: ClassVar[str] = "1"
     takes_filters = False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import ClassVar
@@ -22,7 +23,6 @@ from bakeoff.corpus.document_kinds import (
     kind_of,
 )
 from bakeoff.errors import CorpusError
-from bakeoff.plugins.sources._globs import matcher
 from bakeoff.types import ReadLimits, Skipped, SourceFile, SourceItem
 
 _NEVER = frozenset({"node_modules", "__pycache__", "venv", "CVS"})  # and every hidden folder
@@ -77,8 +77,8 @@ class FolderSource:
 
     def __init__(self, params: FolderParams) -> None:
         self._params = params
-        self._included = matcher(params.include)
-        self._excluded = matcher(params.exclude)
+        self._included = match_globs(params.include)
+        self._excluded = match_globs(params.exclude)
 
     def items(self) -> Iterator[SourceItem | Skipped]:
         """Yield the matching files by id, the posix path below the folder."""
@@ -207,3 +207,35 @@ def _unreadable(exc: OSError) -> str:
 
 def _version(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
+
+
+def match_globs(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Test posix paths, ignoring case: `*.py` matches a name anywhere, `docs/**/*.md` a path below the folder."""
+    parts = [_regex(pattern) for pattern in patterns]
+    found = re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
+    return lambda path: found.fullmatch(path) is not None
+
+
+def _regex(pattern: str) -> str:
+    """Translate a pattern; one with a slash is anchored at the folder, one without matches at any depth."""
+    pattern = pattern.removeprefix("./")
+    if "/" not in pattern.rstrip("/"):
+        return (
+            f"(?:.*/)?{_translate(pattern.rstrip('/'))}(?:/.*)?"
+            if pattern.endswith("/")
+            else f"(?:.*/)?{_translate(pattern)}"
+        )
+    return _translate(pattern.lstrip("/") + ("**" if pattern.endswith("/") else ""))
+
+
+def _translate(pattern: str) -> str:
+    steps = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    tokens = re.findall(r"\*\*/|\*\*|\*|\?|\[!?[^\]/]+\]|.", pattern, re.DOTALL)
+    return "".join(steps.get(token) or _literal(token) for token in tokens)
+
+
+def _literal(token: str) -> str:
+    if len(token) == 1:
+        return re.escape(token)
+    inner = token[1:-1].replace("\\", "\\\\")
+    return f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]"

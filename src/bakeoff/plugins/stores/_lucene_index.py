@@ -1,5 +1,7 @@
-"""An index of Elasticsearch or OpenSearch: created, filled in bulk, merged, reopened and changed. Both store
-a sparse vector as one Lucene feature per term, whose weight has 9 significant bits."""
+"""An index of Elasticsearch or OpenSearch: created, filled in bulk, merged, reopened and changed.
+
+Both store a sparse vector as one Lucene feature per term, whose weight has 9 significant bits.
+"""
 
 from __future__ import annotations
 

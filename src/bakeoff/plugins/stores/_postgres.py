@@ -40,9 +40,11 @@ from bakeoff.types import Batch, CollectionFacts, ExistingCollection, Hits, Metr
 
 
 def know_vectors(connection: Connection[object]) -> None:
-    """Register NumPy and sparse vectors with a connection. The client keeps every class it was ever given,
-    and `pgvector.psycopg.register_vector` makes eight new ones per connection: a process that reconnects
-    often would grow."""
+    """Register NumPy and sparse vectors with a connection.
+
+    The client keeps every class it was ever given, and `pgvector.psycopg.register_vector` makes eight new
+    ones per connection: a process that reconnects often would grow.
+    """
     for name, written, bases in WRITTEN:
         info = TypeInfo.fetch(connection, name)
         if info is None:
@@ -126,8 +128,10 @@ class PgvectorQuery(GraphQuery):
 
 
 class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
-    """A connection that commits each statement, knows vectors, and sends a setting only when it changes. The
-    server ends a statement that takes too long; if the server is silent, the connection is given up."""
+    """A connection that commits each statement, knows vectors, and sends a setting only when it changes.
+
+    The server ends a statement that takes too long; if the server is silent, the connection is given up.
+    """
 
     tuned: tuple[object, ...]
     asking: psycopg.Cursor[tuple[object, ...]]
@@ -136,7 +140,9 @@ class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
     @classmethod
     def to(cls, given: str | None, synchronous_commit: str = "on", *, read_only: bool = False) -> Self:
         """Connect to the given address, or the environment's; an address that can't be parsed is not shown.
-        With `read_only`, the server rejects every write."""
+
+        With `read_only`, the server rejects every write.
+        """
         server = server_of("pgvector", "BAKEOFF_PGVECTOR_DSN", given)
         try:
             told = conninfo_to_dict(server.url)
@@ -177,9 +183,12 @@ class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
         self.execute(f"SET statement_timeout = {math.ceil(1000 * (seconds or 0))}")
 
     def tuned_to(self, query: PgvectorQuery, k: int, seqscan: str, *, further: bool) -> Self:
-        """This connection, set up for a search. `seqscan`, on or off, says whether the planner may compare
-        every row. With `further`, the index scan continues until k rows are found; the server then keeps all
-        it has seen, which takes a tenth to a quarter of a search's time."""
+        """This connection, set up for a search.
+
+        `seqscan`, on or off, says whether the planner may compare every row. With `further`, the index scan
+        continues until k rows are found; the server then keeps all it has seen, which takes a tenth to a
+        quarter of a search's time.
+        """
         scan = "relaxed_order" if further or k > MOST_EF else "off"
         wanted = (min(max(query.ef, k), MOST_EF), query.max_scan, query.probes, seqscan, scan)
         if wanted != self.tuned:

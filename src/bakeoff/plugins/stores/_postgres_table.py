@@ -1,6 +1,8 @@
-"""A pgvector collection's table as SQL: its columns, indexes and search statements. Small vectors are an
-index over an expression of the full ones, which the table keeps: halfvec, or the signs as bits. A sparse
-vector is a sparsevec; token vectors are an array, which no index covers."""
+"""A pgvector collection's table as SQL: its columns, indexes and search statements.
+
+Small vectors are an index over an expression of the full ones, which the table keeps: halfvec, or the signs
+as bits. A sparse vector is a sparsevec; token vectors are an array, which no index covers.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +58,11 @@ class Build(GraphBuild):
 
 @functools.lru_cache(1024)
 def nearest(table: str, far: str, k: int, condition: str = "true") -> str:
-    """SQL for the k rows nearest to a vector; values: the vector, the condition's. The limit is part of the
-    text, because with a parameter the server replans every search; and equal text is the same object, by
-    which the client finds its prepared statement."""
+    """SQL for the k rows nearest to a vector; values: the vector, the condition's.
+
+    The limit is part of the text, because with a parameter the server replans every search; and equal text is
+    the same object, by which the client finds its prepared statement.
+    """
     return f'SELECT id, {far} AS far FROM "{table}" WHERE {condition} ORDER BY far LIMIT {k}'  # noqa: S608
 
 

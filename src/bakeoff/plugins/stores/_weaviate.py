@@ -239,8 +239,10 @@ class WeaviateRows:
             expect_dims("Weaviate", self._form.dims(first[0].vector), dims)
 
     def tune(self, ef: int, candidates: int = 0) -> None:
-        """Write `ef` and the number of candidates to rescore, if they differ from the last values. The
-        client's newer `vector_config` is for named vectors, which collections of earlier runs lack."""
+        """Write `ef` and the number of candidates to rescore, if they differ from the last values.
+
+        The client's newer `vector_config` is for named vectors, which collections of earlier runs lack.
+        """
         with self._tuning:
             if (ef, candidates) == self._tuned:
                 return

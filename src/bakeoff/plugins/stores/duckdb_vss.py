@@ -44,7 +44,9 @@ METRICS = {
 
 def written(vector: np.ndarray) -> str:
     """A vector as a statement's value, written as text because the client inspects each number of a list.
-    Without pandas it even tries to import it for each: 8 ms of CPU for 64 numbers, against 0.4 ms as text."""
+
+    Without pandas it even tries to import it for each: 8 ms of CPU for 64 numbers, against 0.4 ms as text.
+    """
     return str(vector.tolist())
 
 
@@ -110,8 +112,10 @@ ENGINE = translate_errors("DuckDB vss", duckdb.Error)
 
 class DuckdbVssStore(TunedByEf, PayloadSchemaMixin):
     """A DuckDB file with one table per collection; the extension comes from its package, not the network.
+
     Searches take turns: two at once in one process corrupt the extension's memory (seen with 1.5.5). A
-    filtered search compares every matching row, since the index would only filter the few rows it found."""
+    filtered search compares every matching row, since the index would only filter the few rows it found.
+    """
 
     version: ClassVar[str] = "2"
     Params = GraphParams

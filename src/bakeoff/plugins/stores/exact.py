@@ -35,8 +35,11 @@ class ExactParams(Settings):
 
 
 class ExactStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
-    """Keeps the vectors as given, memory-mapped ones included; payloads are a separate table. Quantised
-    vectors are compared with the query as it is, signs with its signs; int8 has one scale per vector."""
+    """Keeps the vectors as given, memory-mapped ones included; payloads are a separate table.
+
+    Quantised vectors are compared with the query as it is, signs with its signs; int8 has one scale per
+    vector.
+    """
 
     version: ClassVar[str] = "1"
     package = "numpy"

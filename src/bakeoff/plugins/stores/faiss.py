@@ -198,8 +198,11 @@ ENGINE = translate_errors("FAISS", RuntimeError)
 
 
 class FaissStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
-    """One FAISS index, saved as a file; payloads are a separate table. A filtered search is widened by the
-    share of rows the filter leaves: a tenth of the rows, ten times the candidates."""
+    """One FAISS index, saved as a file; payloads are a separate table.
+
+    A filtered search is widened by the share of rows the filter leaves: a tenth of the rows, ten times the
+    candidates.
+    """
 
     version: ClassVar[str] = "4"
     package = "faiss-cpu"

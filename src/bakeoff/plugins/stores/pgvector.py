@@ -250,7 +250,13 @@ class PgvectorStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
 
     def _table_of(self, collection: str, dims: int, metric: Metric) -> PostgresTable:
         return PostgresTable(
-            PREFIX + collection, dims, metric, self._build, self._words, self._storage, self.kind
+            name=PREFIX + collection,
+            dims=dims,
+            metric=metric,
+            build=self._build,
+            words=self._words,
+            storage=self._storage,
+            kind=self.kind,
         )
 
     @property

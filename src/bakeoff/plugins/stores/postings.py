@@ -85,8 +85,10 @@ class Bm25Query(Settings):
 
 
 class PostingsStore:
-    """For each word, the rows that contain it and how often; a row's length is its number of words. For
-    sparse vectors, the rows of each term and its weights."""
+    """For each word, the rows that contain it and how often; a row's length is its number of words.
+
+    For sparse vectors, the rows of each term and its weights.
+    """
 
     version: ClassVar[str] = f"2 with {segmentation.VERSION}"
     Params = WordParams

@@ -46,8 +46,10 @@ class QdrantParams(Settings):
 
 
 class QdrantStore(TunedByEf, SmallVectors):
-    """Qdrant embedded (an edge shard in the folder), or by URL. Its int8 and binary quantisation also keeps
-    the full vectors and rescores by them; float16 replaces them."""
+    """Qdrant embedded (an edge shard in the folder), or by URL.
+
+    Its int8 and binary quantisation also keeps the full vectors and rescores by them; float16 replaces them.
+    """
 
     version: ClassVar[str] = "2"
     storages = ("float16", "int8", "binary")

@@ -194,8 +194,10 @@ class RedisQuery(GraphQuery):
 
 @translate_server_errors("Redis", redis.RedisError)
 class RedisStore(TunedByEf, SmallVectors, PayloadSchemaMixin):
-    """A vector set, and a hash that describes it, because an empty set has no key. The set keeps the numbers
-    of `storage` instead of the vectors, like `build.quantization`."""
+    """A vector set, and a hash that describes it, because an empty set has no key.
+
+    The set keeps the numbers of `storage` instead of the vectors, like `build.quantization`.
+    """
 
     version: ClassVar[str] = "1"
     Params, Query = RedisParams, RedisQuery

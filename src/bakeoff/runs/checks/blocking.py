@@ -24,8 +24,10 @@ ALLOWABLE = ("leak", "duplicate", "split-overlap")
 def blocking_findings(
     queries: QuerySet, corpus: ReadCorpus, allowed: Sequence[str]
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Return notes for the record, and the queries that occur in a document. Repeated queries and queries
-    copied from a document stop a run unless allowed."""
+    """Return notes for the record, and the queries that occur in a document.
+
+    Repeated queries and queries copied from a document stop a run unless allowed.
+    """
     embedded = blank_leaked_sentences(corpus, queries)
     leaked = find_leaks(embedded, queries)
     found = apply_allow_list([*check_repeated(queries), *check_leaks(leaked, embedded, queries)], allowed)

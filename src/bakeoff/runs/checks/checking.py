@@ -224,8 +224,10 @@ def load_faults(path: Path, error: UserError) -> Iterator[Finding]:
 
 
 def _ask(part: PluginSpec) -> None:
-    """Start a local model; a remote model is created but not contacted. The user's own code is not run; only
-    its permission is checked."""
+    """Start a local model; a remote model is created but not contacted.
+
+    The user's own code is not run; only its permission is checked.
+    """
     if code := getattr(part.params, "call", "") or getattr(part.params, "object", ""):
         require_code(code.partition(":")[0])
         return

@@ -146,8 +146,10 @@ def experiment_text(plan: Plan, name: str) -> YamlDocument:
 
 
 def chunkers(plan: Plan) -> list[PluginSpec]:
-    """The chunkers of a plan, each once; if readers are compared, on the first reader's text. Retrievers have
-    their own chunks and are left out."""
+    """The chunkers of a plan, each once; if readers are compared, on the first reader's text.
+
+    Retrievers have their own chunks and are left out.
+    """
     cut = (system.chunker for system in plan.systems if system.retriever is None)
     found = {part.label: part for part in cut}.values()
     return [part for part in found if part.reading in (None, plan.readings[0])]

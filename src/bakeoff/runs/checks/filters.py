@@ -43,9 +43,11 @@ def needs_chunk_fields(queries: QuerySet) -> bool:
 def check_filters(
     plan: Plan, queries: QuerySet, corpus: ReadCorpus, chunks: Mapping[str, pa.Table], judgments: pa.Table
 ) -> Iterator[Finding]:
-    """Filters that are invalid, match nothing, or exclude relevant documents. `chunks` holds the chunks by
-    chunker, for filters on a section or symbol. Fields missing in the documents may be payload fields of
-    retrievers and existing collections, if nothing else is searched."""
+    """Filters that are invalid, match nothing, or exclude relevant documents.
+
+    `chunks` holds the chunks by chunker, for filters on a section or symbol. Fields missing in the documents
+    may be payload fields of retrievers and existing collections, if nothing else is searched.
+    """
     wrong = dict(_unusable(queries.filters, corpus, chunks))
     ours = any(system.builds_index for system in plan.systems)
     for place, where in enumerate(queries.filters if ours else ()):

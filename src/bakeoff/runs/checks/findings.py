@@ -71,8 +71,10 @@ class Ceiling:
 
 @dataclass(frozen=True, slots=True)
 class TargetCheck:
-    """A target mean and the best possible one; `query` is '' for a target over all queries. `origin` is the
-    experiment, a preset or the query file."""
+    """A target mean and the best possible one; `query` is '' for a target over all queries.
+
+    `origin` is the experiment, a preset or the query file.
+    """
 
     measure: str
     wanted: float
@@ -84,9 +86,11 @@ class TargetCheck:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """Smallest mean difference, in points, that this many queries can detect: in one pair, and among all
-    pairs. `spread` is the standard deviation of paired differences, `basis` its source. `clusters` of
-    dependent queries multiply the variance of a mean by the `design_effect`."""
+    """Smallest mean difference, in points, that this many queries can detect: in one pair, and among all pairs.
+
+    `spread` is the standard deviation of paired differences, `basis` its source. `clusters` of dependent
+    queries multiply the variance of a mean by the `design_effect`.
+    """
 
     measure: str
     queries: int

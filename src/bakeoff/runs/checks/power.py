@@ -33,8 +33,10 @@ class ScoreSpread:
 def power_of(
     primary: str, queries: int, systems: int, pilot: Path | None, clusters: Sequence[str] = ()
 ) -> tuple[Power | None, list[Finding]]:
-    """Detectable difference, with the pilot's spread if there is a pilot, else an assumed one. `clusters` are
-    those of queries with truth; without any, queries count as independent."""
+    """Detectable difference, with the pilot's spread if there is a pilot, else an assumed one.
+
+    `clusters` are those of queries with truth; without any, queries count as independent.
+    """
     findings = list(_few(queries, primary))
     measure = parse(primary)
     if measure.definition.high == float("inf"):

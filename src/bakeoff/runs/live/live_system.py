@@ -41,8 +41,10 @@ class FoundPassage:
 
 
 class LiveSystem:
-    """Answers questions with one system of a plan; close it when done, or use it in a `with` block. `weight`
-    is the dense share of a tuned fusion; `corpus` is the fingerprint of the documents as read."""
+    """Answers questions with one system of a plan; close it when done, or use it in a `with` block.
+
+    `weight` is the dense share of a tuned fusion; `corpus` is the fingerprint of the documents as read.
+    """
 
     def __init__(
         self, artifacts: SharedArtifacts, system: System, weight: float | None = None, *, corpus: str = ""
@@ -114,9 +116,11 @@ def open_system(
     weight: float | None = None,
     emit: Emit = no_listener,
 ) -> LiveSystem:
-    """Open the only system of an experiment file, building what is not cached. `documents` replaces the
-    folder of the file. Sentences that drafted questions were copied from stay searchable unless `as_measured`
-    is set."""
+    """Open the only system of an experiment file, building what is not cached.
+
+    `documents` replaces the folder of the file. Sentences that drafted questions were copied from stay
+    searchable unless `as_measured` is set.
+    """
     plan = experiment.load(Path(experiment_file))
     if documents is not None:
         plan = _with_folder(plan, Path(documents))

@@ -125,8 +125,10 @@ def read_measured(path: Path) -> str:
 def self_test(
     folder: str | Path, system: LiveSystem, find: Callable[[str, int], Sequence[FoundPassage]] | None = None
 ) -> ReplayReport:
-    """Ask a taken system the questions of its run; `find` asks through a framework, without filters. Other
-    documents are an error: there is nothing to compare with."""
+    """Ask a taken system the questions of its run; `find` asks through a framework, without filters.
+
+    Other documents are an error: there is nothing to compare with.
+    """
     place = Path(folder)
     if read_measured(place / MEASURED) != system.corpus:
         raise DataError(

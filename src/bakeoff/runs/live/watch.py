@@ -157,8 +157,10 @@ def _latency_finding(baseline: Result, again: Result, old: str, new: str, rules:
 
 
 def question_drift(judged: Sequence[str], new: Sequence[str], embedder: Embedder) -> WatchFinding:
-    """Whether new questions resemble the judged ones, by cosine to the nearest judged question. A judged
-    question is compared with the other judged ones, so both sides are comparable."""
+    """Whether new questions resemble the judged ones, by cosine to the nearest judged question.
+
+    A judged question is compared with the other judged ones, so both sides are comparable.
+    """
     import numpy as np
     from scipy.stats import mannwhitneyu
 

@@ -1,5 +1,7 @@
 """A drafted query, and the selection among many: spread over kinds and documents, reproducible by seed.
-Drafts are written as a query file, optionally with a masked copy of their documents."""
+
+Drafts are written as a query file, optionally with a masked copy of their documents.
+"""
 
 from __future__ import annotations
 

@@ -26,10 +26,12 @@ _OTHER = re.compile(r"\{[{%#].*?[}%#]\}", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One table or view: its file, and by name what it reads, which pairs it joins, and its columns. `direct`
-    has the pairs named in one FROM, `joins` also those behind its CTEs and subqueries. `computed` has each
-    column that is more than a copy, with the relations its inputs are read from directly. `opaque` if its
-    columns are not all known."""
+    """One table or view: its file, and by name what it reads, which pairs it joins, and its columns.
+
+    `direct` has the pairs named in one FROM, `joins` also those behind its CTEs and subqueries. `computed`
+    has each column that is more than a copy, with the relations its inputs are read from directly. `opaque`
+    if its columns are not all known.
+    """
 
     name: str
     document: str
