@@ -175,6 +175,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     assert len(read_rows(tmp_path / "out" / "rows.parquet")) == 5
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own() -> None:
     """Functions that any process can import; a test module is not one of them."""
     assert run_isolated(math.factorial, 4) == 24

@@ -136,6 +136,7 @@ def loaded(tmp_path: Path, demand: LoadSpec, stores: str = "exact", **more: Any)
     return run_load(job, tools(tmp_path))
 
 
+@pytest.mark.slow
 def test_an_open_loop_from_two_processes(tmp_path: Path) -> None:
     demand = LoadSpec(rates=(200.0,), clients="processes", processes=2, runs=1, seconds=1.0, workers=2)
     tries = ((loaded(at, demand), at) for at in (tmp_path / str(number) for number in range(20)))
@@ -240,7 +241,7 @@ def test_a_client_killed_in_mid_run(tmp_path: Path, plugged: Path, monkeypatch: 
     gone = [one for one in made.team if one.lost]
     assert len(gone) == 1 and gone[0].lost == "killed by SIGKILL" and victim.read_text() in gone[0].name
     why = done.found.failed["fated"]
-    assert gone[0].name in why and "the figures are of the other 1" in why and made.stopped == why
+    assert gone[0].name in why and why.endswith(" 1") and made.stopped == why
     assert made.answered == made.sent > 0 and made.qps is not None, "what the other measured is kept"
     (row, other) = sorted(open_load(tmp_path / "out").clients.to_pylist(), key=lambda one: not one["lost"])
     assert row["lost"] == "killed by SIGKILL" and row["answered"] is None
@@ -359,8 +360,7 @@ def test_a_store_that_only_one_process_may_open(tmp_path: Path) -> None:
     pytest.importorskip("qdrant_edge", reason="needs bakeoff[qdrant]")
     demand = LoadSpec((2,), clients="processes", runs=1, seconds=0.001)
     done = loaded(tmp_path, demand, stores="qdrant,exact")
-    assert "embedded store that a second process cannot open" in done.found.failed["qdrant"]
-    assert "use a store that is a server" in done.found.failed["qdrant"]
+    assert list(done.found.failed) == ["qdrant"] and "second process" in done.found.failed["qdrant"]
     assert [one.system for one in done.found.points()] == ["exact"]
 
 

@@ -61,7 +61,8 @@ def test_markup_in_a_message_is_text(capsys: Any) -> None:
 
 def test_a_fault_of_ours_is_said_not_dumped(capsys: Any) -> None:
     assert console.run_guarded(fails(KeyError("x"))) == 1
-    assert capsys.readouterr().err == "error  KeyError: 'x'. This is a bug in bakeoff; --debug shows where.\n"
+    written = capsys.readouterr().err
+    assert written.startswith("error  KeyError: 'x'. ") and "--debug" in written and written.count("\n") == 1
 
 
 def test_debug_shows_the_traceback(capsys: Any) -> None:

@@ -35,6 +35,7 @@ def taken(ran: Any, home: Path, cli: Callable[..., Any], tmp_path: Path) -> Path
     return out
 
 
+@pytest.mark.slow
 def test_every_system_of_a_run_gives_its_rankings_bit_for_bit(
     ran: Any, home: Path, cli: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -197,4 +198,4 @@ def test_a_self_test_that_cannot_run_leaves_nothing(
 
 def test_an_empty_question_is_refused(ran: Any, cli: Any) -> None:
     asked = cli("ask", ran.result.path, " ", "--json")
-    assert asked.code == 2 and "the question is empty" in json.loads(asked.out)["error"]["message"]
+    assert asked.code == 2 and json.loads(asked.out)["error"]["kind"] == "SettingError"

@@ -215,7 +215,7 @@ def test_known_keys_are_those_of_the_place() -> None:
 
 def test_many_errors_are_counted() -> None:
     lines = explained("items:\n" + "  - {}\n" * 40)
-    assert lines[-1] == "… and 30 more of this kind."
+    assert "30 more" in lines[-1]
 
 
 def test_valid_model_is_returned() -> None:

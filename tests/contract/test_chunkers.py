@@ -33,5 +33,5 @@ def test_a_parameter_that_changes_nothing_is_found(register: Callable[..., None]
 
     register("chunkers", "idle", Idle)
     suite = type("Suite", (ChunkerContract,), {"name": "idle"})()
-    with pytest.raises(AssertionError, match="no other value of depth changes a chunk"):
+    with pytest.raises(AssertionError, match="value of depth"):
         suite.test_every_parameter_has_an_effect()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sysconfig
@@ -130,7 +131,7 @@ def test_a_client_killed_in_mid_run_is_named(notes: Path, monkeypatch: pytest.Mo
     os.kill(int(pid), signal.SIGKILL)
     told, err = process.communicate(timeout=LONG)
     assert process.returncode == 1 and "Traceback" not in err
-    assert f":{pid}) was lost (killed by SIGKILL): the figures are of the other 1" in err.replace("\n", " ")
+    assert re.search(rf":{pid}\) [^:]*SIGKILL[^:]*: .* 1\b", err.replace("\n", " "))
     assert "exact: " in told, "the other store goes on"
     lost, kept, *rest = sorted(open_load(notes / "out").clients.to_pylist(), key=lambda row: not row["lost"])
     assert pid in lost["client"] and kept["answered"] >= 25 and len(rest) == 2
@@ -190,7 +191,7 @@ def test_two_processes_against_a_real_server(redis: None, tmp_path: Path) -> Non
     clients = read.clients.to_pylist()
     assert sum(one["answered"] for one in clients) == 200 and all(one["answered"] > 50 for one in clients)
     assert row["server_avg_cpu_percent"] is not None and row["client_avg_cpu_percent"] is not None
-    assert "opened it for itself" not in " ".join(read.record["notes"]), "one server, not two copies"
+    assert "for itself" not in " ".join(read.record["notes"]), "one server, not two copies"
     assert "100/s from 2 processes" in told and "clock off ms" in told
 
 
@@ -223,7 +224,7 @@ def test_clients_on_two_nodes_of_a_ray_cluster(cluster: str, notes: Path) -> Non
         assert abs(one["offset_ms"]) <= one["offset_unsure_ms"] and one["lost"] == ""
     assert len(set(read.clients["client"].to_pylist())) >= 2
     refused = started(notes, *words, "--clients", "3")
-    assert "all clients must run at once" in refused.communicate(timeout=LONG)[1] and refused.returncode == 2
+    assert "all clients" in refused.communicate(timeout=LONG)[1] and refused.returncode == 2
     for path in notes.glob("measuring-*"):
         path.unlink()
     _killed_in_mid_run(notes, *words, "--seconds", "3600", "--clients", "2")

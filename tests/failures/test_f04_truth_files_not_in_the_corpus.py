@@ -62,7 +62,7 @@ def test_f04_a_file_that_exists_does_not_excuse_one_that_does_not(more: str) -> 
 def test_f04_places_in_files_that_are_not_there_are_errors_too(truth: str) -> None:
     text = f"queries:\n  - {{id: lost, text: a, truth: {truth}}}\n"
     made = query_set(yaml_document.parse(text, "queries.yaml", QueryFileError))
-    with pytest.raises(TruthError, match=r"query lost: .*(no document matches|is not in any document)"):
+    with pytest.raises(TruthError, match=r"query lost: .*document"):
         resolve(made, corpus(["a.txt"]), {}, strict=True)
 
 

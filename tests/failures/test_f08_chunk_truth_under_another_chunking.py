@@ -67,7 +67,7 @@ def test_f08_a_run_refuses_to_compare_chunkers_on_it(small: Path) -> None:
     assert run(small, out=Path("one")).done
     two = re.sub(r"chunkers: .*", "chunkers: [line, whole]", small.read_text())
     small.write_text(two)
-    with pytest.raises(TruthError, match="can't compare the chunkers line, whole: long chunks"):
+    with pytest.raises(TruthError, match="chunkers line, whole"):
         run(small, out=Path("two"))
 
 
@@ -107,7 +107,7 @@ def test_f08_beside_chunkers_stand_what_their_chunks_cost_and_how_long_they_are(
     sizes = {one.chunker.partition("(")[0]: one for one in result.record.chunkings}
     assert sizes["whole"].quantiles[2] > 3 * sizes["line"].quantiles[2]
     page = " ".join(write_markdown(result).read_text(encoding="utf-8").split())
-    assert "tokens@5(chunk)" in page and "P@5(chunk) count chunks: compare only systems with" in page
+    assert "tokens@5(chunk)" in page and re.search(r"[^.]*P@5\(chunk\) count chunks", page)
     for one in result.record.chunkings:
         assert f"| {one.chunks:,} | {round(one.mean):,} | {one.quantiles[0]:,} |" in page
 
@@ -117,5 +117,5 @@ def test_f08_keywords_over_chunks_are_truth_of_chunks(small: Path) -> None:
     truth = "{keywords: {any: [refund, card]}}"
     Path("queries.yaml").write_text(f"queries:\n  - {{id: a, text: money back, truth: {truth}}}\n")
     small.write_text(re.sub(r"chunkers: .*", TWO, small.read_text()))
-    with pytest.raises(TruthError, match="the truth by keywords is decided on chunks"):
+    with pytest.raises(TruthError, match="truth by keywords"):
         run(small, out=Path("run"))

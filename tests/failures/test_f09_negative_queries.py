@@ -35,7 +35,7 @@ def test_f09_validate_counts_and_names_them(laid_out: Callable[..., Path], tmp_p
     report = validate(laid_out(tmp_path), home=tmp_path / "home")
     (found,) = (finding for finding in report.findings if finding.code == "negative")
     assert found.level == "note"
-    assert found.message.startswith("2 queries have no right answer (nothing, nowhere): scored separately")
+    assert found.message.startswith("2 queries ") and "(nothing, nowhere)" in found.message
     assert {row.queries for row in report.ceilings if row.best is not None} == {12}
     assert report.power is not None and report.power.queries == 12
 
@@ -119,7 +119,7 @@ def test_f09_they_are_scored_as_validate_announces(small: Path, negatives: int) 
 
 def test_f09_the_report_names_them_and_counts_them_beside_every_mean(ran: Any, tmp_path: Path) -> None:
     text = write_html(ran.result, tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "2 of them without a right answer" in text
+    assert "2 of them without" in text
     assert "n 12, 2 excluded" in text.replace("\n", " ")
     (negative,) = (one for one in build_report(ran.result).background.exclusions if "negative" in one.reason)
     assert set(negative.queries) == NEGATIVE and set(negative.measures) == set(ran.result.record.measures)

@@ -104,7 +104,7 @@ grades = st.one_of(st.none(), st.integers(-1, 3))
 queries = st.tuples(st.lists(grades, max_size=12), st.lists(st.integers(-1, 3), max_size=5))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(queries, min_size=1, max_size=6))
 def test_the_evaluator_equals_the_plain_formulas_and_their_bounds(rows: list[Query]) -> None:
     if not any(ranking or missed for ranking, missed in rows):

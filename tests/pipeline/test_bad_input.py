@@ -76,6 +76,7 @@ def test_one_models_fault_is_its_own(small: Path, register: Any) -> None:
     assert any("wordllama" in name for name in result.done)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CHUNKERS if name != "tokens"])
 def test_ten_megabytes_are_cut_without_loss(name: str) -> None:
     """tokens is left to the slow test: a tokenizer reads a megabyte a second."""

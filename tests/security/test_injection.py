@@ -91,6 +91,7 @@ def test_json_for_scripts_keeps_the_value(text: str) -> None:
     assert not HARMFUL.search(shown) and json.loads(shown) == {"a": text}
 
 
+@pytest.mark.slow
 def test_log_lines_of_debug_steer_nothing(home: Path, typed: Any, laid_out: Callable[..., Path]) -> None:
     laid_out(Path.cwd(), 'corpus: {folder: corpus}\nqueries: "q\\e]0;owned\\a.yaml"\n')
     said = typed("run", code=2, debug=True)

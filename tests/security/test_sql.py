@@ -212,6 +212,7 @@ def test_memory_has_a_bound(large: pa.Table) -> None:
         assert not isinstance(again, TruthError) and again.tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_time_has_a_bound_inside_one_text(large: pa.Table) -> None:
     """The work on one block of rows, which DuckDB does not interrupt, ends at the limit and not when it is done."""
     slow = " OR ".join(f"regexp_matches(text, '(a|b|c)*d[^k]*{number}z')" for number in range(300))

@@ -89,6 +89,7 @@ def test_a_dictionary_that_expands(store_schema: bool, tmp_path: Path) -> None:
         read(path)
 
 
+@pytest.mark.slow
 def test_compressed_buffers_of_arrow_that_expand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_process, "MEMORY_MB", 300)
     path, options = tmp_path / "a.arrow", pa.ipc.IpcWriteOptions(compression="zstd")

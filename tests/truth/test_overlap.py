@@ -28,7 +28,7 @@ def share(one: tuple[int, int], other: tuple[int, int]) -> float:
     return common / max(min(one[1] - one[0], other[1] - other[0]), 1)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(PLACES, PLACES, st.sampled_from([0.0, 0.5, 1.0]))
 def test_pairs_are_those_of_the_plain_loop(
     left: list[tuple[int, tuple[int, int]]], right: list[tuple[int, tuple[int, int]]], least: float

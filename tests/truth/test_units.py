@@ -134,7 +134,7 @@ def names(chunks: list[Chunk], unit: Unit) -> dict[int, object]:
 OVERLAPS = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(worlds(), st.sampled_from([Unit.CHUNK, Unit.SECTION]), OVERLAPS, st.sampled_from([None, "a"]))
 def test_derive_is_the_plain_loop(
     world: tuple[list[Chunk], list[Judgment]], unit: Unit, overlap: float, source: str | None
@@ -191,7 +191,7 @@ def firsts(rows: list[tuple[int, object]]) -> list[tuple[int, object]]:
     return list(dict.fromkeys(ordered))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(worlds(), SERVED, st.sampled_from([Unit.CHUNK, Unit.DOCUMENT, Unit.SECTION]))
 def test_collapse_keeps_first_occurrences_in_served_order(
     world: tuple[list[Chunk], list[Judgment]], served: list[tuple[int, int]], unit: Unit
@@ -206,7 +206,7 @@ def test_collapse_keeps_first_occurrences_in_served_order(
         assert (np.diff(got.score[got.query == query]) < 0).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(worlds(whole=False), SERVED, OVERLAPS)
 def test_answers_are_the_plain_loop(
     world: tuple[list[Chunk], list[Judgment]], served: list[tuple[int, int]], overlap: float

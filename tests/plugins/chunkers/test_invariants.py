@@ -77,7 +77,7 @@ def chunker(request: pytest.FixtureRequest) -> Chunker:
     return MAKERS[request.param]()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(text=texts, kind=st.sampled_from(KINDS))
 def test_every_character_is_kept_whatever_the_text(chunker: Chunker, text: str, kind: str) -> None:
     check(text, list(chunker.chunk(Document("a/b", text, kind))))

@@ -23,6 +23,7 @@ def test_graph_equals_the_formulas_in_double_precision(tiny: Path) -> None:
     assert session.run(None, {"ids": ids})[0] == pytest.approx(_reference(tiny, ids), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_real_weights_equal_the_formulas_in_double_precision(minilm) -> None:
     folder = minilm._weights.folder
     text = "Retrieval is measured on your own documents, not on somebody else's leaderboard."

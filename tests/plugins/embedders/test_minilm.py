@@ -79,6 +79,7 @@ def test_tokens_are_counted_before_the_cut(minilm: MiniLMEmbedder) -> None:
     assert minilm.count_tokens([FOOD, "", "word " * 1000]) == [8, 2, 1002]
 
 
+@pytest.mark.slow
 def test_int8_stays_near_fp32(minilm: MiniLMEmbedder, minilm_int8: MiniLMEmbedder) -> None:
     texts = [FOOD, BREAD, BABY, *Path(__file__).read_text(encoding="utf-8").split("\n\n")]
     exact, quick = minilm.embed(texts, Role.DOCUMENT), minilm_int8.embed(texts, Role.DOCUMENT)

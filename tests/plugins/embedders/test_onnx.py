@@ -51,6 +51,7 @@ def made(folder: Path, **params: object) -> OnnxEmbedder:
     return OnnxEmbedder(OnnxEmbedder.Params.model_validate({"folder": folder, **params}))
 
 
+@pytest.mark.slow
 def test_the_real_encoder_gives_the_same_vectors_from_a_folder(
     minilm: MiniLMEmbedder, tmp_path: Path
 ) -> None:
@@ -132,6 +133,7 @@ def test_a_graph_with_other_inputs_is_refused(exported: Path) -> None:
         _ = made(exported, pooling="mean").info
 
 
+@pytest.mark.slow
 def test_a_folder_of_safetensors_weights_needs_no_graph(minilm: MiniLMEmbedder, tmp_path: Path) -> None:
     for file in ("model.safetensors", "config.json", "tokenizer.json"):
         (tmp_path / file).symlink_to(find("minilm").folder.resolve() / file)
@@ -176,6 +178,7 @@ def test_weights_that_are_only_a_pickle_are_refused(exported: Path) -> None:
         _ = made(exported).info
 
 
+@pytest.mark.slow
 def test_an_int8_graph_takes_one_text_at_a_time(minilm_int8: MiniLMEmbedder, tmp_path: Path) -> None:
     shutil.copy(minilm_int8._graph(), tmp_path / "model.onnx")
     shutil.copy(find("minilm").folder / "tokenizer.json", tmp_path)

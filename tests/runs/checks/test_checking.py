@@ -30,6 +30,7 @@ def test_a_sound_experiment_has_no_errors_and_says_what_it_is(lab: Make) -> None
     assert not report.faults() and report.faults(strict=True)  # few queries are a warning
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_bundled_examples_are_clean(name: str, tmp_path: Path) -> None:
     report = validate(find(name).experiment, home=tmp_path)

@@ -28,7 +28,7 @@ def test_texts_that_look_like_other_things_stay_texts(text):
     assert (made.queries[0].id, made.queries[0].text, made.queries[0].tags["t"]) == (text, text, text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(TEXTS, TEXTS)
 def test_any_text_reads_back(one, other):
     made = query_set(parse(query_file(imported(text=one, tags={"t": other})), "q", QueryFileError))
