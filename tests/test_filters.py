@@ -135,7 +135,7 @@ def test_a_store_that_cannot_filter_is_refused_and_never_asked_without(
     result = run(filtered, out=Path("run"))
     assert len(result.failed) == 2 and len(result.done) == 3 and asked == []
     for why in result.failed.values():
-        assert why.startswith("plain cannot search within a filter, and 2 queries have one (code, guide).")
+        assert why.startswith("plain ") and "2 queries" in why and "(code, guide)" in why
 
 
 def test_an_engine_for_words_that_cannot_filter_is_refused(
@@ -147,9 +147,8 @@ def test_an_engine_for_words_that_cannot_filter_is_refused(
     register("stores", "deaf", Deaf)
     filtered.write_text(filtered.read_text().replace("[dense, bm25, hybrid]", "[{bm25: {engine: deaf}}]"))
     result = run(filtered, out=Path("run"))
-    assert [why.split(",")[0] for why in result.failed.values()] == [
-        "deaf cannot search by words within a filter"
-    ]
+    (why,) = result.failed.values()
+    assert why.startswith("deaf ") and "by words" in why
 
 
 def test_a_field_that_is_not_there_stops_the_run(filtered: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_known_value_never_changes() -> None:
 
 
 def test_what_cannot_be_hashed_is_refused() -> None:
-    with pytest.raises(TypeError, match="no fingerprint for a value of type object"):
+    with pytest.raises(TypeError, match="type object"):
         fingerprint(object())
 
 

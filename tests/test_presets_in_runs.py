@@ -360,7 +360,7 @@ def test_s0_lineage(ran: Callable[..., Ran]) -> None:
         bands.add(told["band"])
         assert f"{score:.3f}" in report, "the decision matrix has the score of every model"
     assert len(bands) == 2 and "good" in bands, "one band shows nothing"
-    assert "Deploy model to production" in " ".join(decision_lines(found.result))
+    assert "Deploy model" in " ".join(decision_lines(found.result))
     section = score_section(found.result, read_grid(found.result), found.result.done)
     assert section is not None
     rows = {row[0]: row for row in section.grids[0].rows}

@@ -66,7 +66,7 @@ def test_f10_nearly_the_same_words_are_a_warning(laid_out: LAID, tmp_path: Path)
     again = "id: nearer, text: which algorithm hashes the passwords, truth: {file: auth.md}"
     (found,) = checked(laid_out, tmp_path, line, again)
     assert (found.level, found.code) == ("warning", "near-duplicate")
-    assert found.where.endswith("query nearer") and "shares 83% of its words with near" in found.message
+    assert found.where.endswith("query nearer") and "83%" in found.message
 
 
 def test_f10_case_and_marks_hide_no_leak(laid_out: LAID, tmp_path: Path) -> None:

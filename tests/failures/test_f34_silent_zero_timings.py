@@ -69,7 +69,7 @@ def test_f34_seconds_of_a_part_do_not_stand_for_the_whole(ran: Any, tiny: Path, 
     shutil.rmtree(Path("home without times", "cache", STAGE))
     found = seconds(run(tiny, out=Path("again")), system)
     for phase in ("read", "chunk", "embed_chunks"):
-        assert found[phase]["count"] == 8 and "summed over the runs" in found[phase]["note"]
+        assert found[phase]["count"] == 8 and "summed over" in found[phase]["note"]
     assert found["insert"]["value"] > 0 and found["index"]["value"] > 0
     assert found["ingest"]["value"] == pytest.approx(
         sum(row["value"] for phase, row in found.items() if phase != "ingest")
@@ -81,7 +81,7 @@ def test_f34_seconds_of_a_part_do_not_stand_for_the_whole(ran: Any, tiny: Path, 
         lost = seconds(run(tiny, out=Path("lost")), system)
     for phase in ("read", "chunk", "embed_chunks"):
         assert (lost[phase]["value"], lost[phase]["count"]) == (None, 1)
-        assert lost[phase]["note"].startswith("7 of 8 were made by earlier runs")
+        assert lost[phase]["note"].startswith("7 of 8 ")
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
@@ -191,6 +191,5 @@ def test_f34_time_that_no_phase_explains_is_said(timed: Any) -> None:
     result, found = timed("hidden")
     assert found.pop("ingest") - sum(found.values()) == pytest.approx(0.4)
     (note,) = [note for note in result.record.notes if "not explained" in note]
-    assert note.startswith(
-        f"{result.done[0]}: ingestion took 5.40 s but its phases add up to 5.00 s; 7% of it"
-    )
+    assert note.startswith(f"{result.done[0]}: ")
+    assert all(value in note for value in ("5.40 s", "5.00 s", "7% of it"))

@@ -118,4 +118,4 @@ def test_f38_making_the_batches_is_no_part_of_the_insertion(
     result = run.run(small, out=Path("run"))
     assert result.timing(result.done[0], "insert", "seconds") == pytest.approx(0.12)
     (note,) = [note for note in result.record.notes if "not explained" in note]
-    assert "ingestion took 6.92 s but its phases add up to 0.12 s" in note
+    assert "6.92 s" in note and "0.12 s" in note

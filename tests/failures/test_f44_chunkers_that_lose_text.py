@@ -89,4 +89,4 @@ def test_f44_a_chunker_that_loses_text_fails_its_systems(
     result = run(small, out=Path("run"))
     assert [system.split(" · ")[0] for system in result.done] == ["line"]
     (reason,) = result.failed.values()
-    assert "bug in the chunker" in reason
+    assert "the chunker" in reason

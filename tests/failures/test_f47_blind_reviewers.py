@@ -77,4 +77,4 @@ def test_one_reviewer_alone_has_no_agreement_and_is_told_why(ran: Any) -> None:
     ]
     found = report_agreement(pool, entries).overall.labels
     assert found.value is None and found.low is None and found.high is None
-    assert found.reason == "0 items were judged by two or more"
+    assert found.reason.startswith("0 items ")

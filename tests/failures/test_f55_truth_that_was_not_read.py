@@ -96,7 +96,7 @@ def test_f55_means_without_the_file_are_marked_everywhere(left_out: Path, cli: A
     sources = {row["query_id"]: row["source"] for row in result.scores.to_pylist()}
     assert sources["all"] == "documents (incomplete)" and sources["refund"] == "documents"
     reasons = {one.query_id: one.reason for one in result.record.excluded}
-    assert reasons["part"] == "no file of its truth was read" and "all" not in reasons
+    assert "its truth" in reasons["part"] and "all" not in reasons
     page = write_markdown(result).read_text(encoding="utf-8")
     html = write_html(result).read_text(encoding="utf-8")
     for text in (page, html):

@@ -53,4 +53,4 @@ def test_every_measure_of_judgments_has_a_plain_formula() -> None:
 
 def test_the_unit_is_said() -> None:
     assert explain("nDCG@10(document)").unit == "counts documents"
-    assert "unit of the experiment" in explain("nDCG@10").unit
+    assert "the experiment" in explain("nDCG@10").unit

@@ -29,8 +29,8 @@ def test_a_mean_reciprocal_rank_is_given_no_typical_position() -> None:
 
 def test_the_ranks_behind_it_are_counted() -> None:
     text = first_ranks([1.0, 1.0, 0.5, 1 / 3, 0.1, 1 / 11, 0.0, None])
-    assert text == (
-        "First relevant result at rank 1 on 2, at 2–3 on 2, at 4–10 on 1, deeper on 1, nowhere on 1 of 7 queries."
+    assert all(
+        part in text for part in ("rank 1 on 2", "2–3 on 2", "4–10 on 1", "deeper on 1", "nowhere on 1 of 7")
     )
     assert first_ranks([None]) == ""
 

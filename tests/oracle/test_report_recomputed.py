@@ -454,7 +454,7 @@ def test_the_verdict_and_its_reasons(again: Again, markdown: str) -> None:
     pair, text = again.pairs[best, unbeaten[0]], pages._plain(markdown)
     wins, losses, ties = plainly.outcomes(pair.differences)
     assert len(unbeaten) == len(others) == 5
-    assert "All 6 systems are tied on your 28 questions." in text and f"{best} is ahead of" in text
+    assert "All 6 systems" in text and "28 questions" in text and f"{best} is ahead of" in text
     assert (
         f"better on {wins} questions, worse on {losses}, equal on {ties} (Holm p {p_value(pair.p)})" in text
     )

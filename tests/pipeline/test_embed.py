@@ -140,7 +140,7 @@ def test_a_full_disk_is_an_error_not_a_signal(bench: Any, part: Any, model: Any,
     pool.fill(keys, lambda at: embed._rows(model, [texts[p] for p in at], texts), batch=300)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "vectors.npy").symlink_to("/dev/full")
-    with pytest.raises(OSError, match="No space left on device"):
+    with pytest.raises(OSError, match="No space left"):
         vector_file.write_vectors(
             tmp_path / "full", map(embed._matrix, pool.gather(keys)), 300, 64, "float32"
         )

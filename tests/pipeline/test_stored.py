@@ -80,7 +80,7 @@ def test_one_embedding_serves_every_storage(bench: Any, part: Any, counts: Any) 
     assert len({one.fingerprint for one in made.values()}) == len({one.digest for one in made.values()}) == 3
     assert np.abs(made["int8"].matrix[:] - made["float32"].matrix[:]).max() < 0.01
     notes = vector_notes(made.values())
-    assert len(notes) == 2 and "stored as float16, in half of the space. Cosine to float32: mean " in notes[0]
+    assert len(notes) == 2 and "stored as float16" in notes[0]
     assert "int8" in notes[1] and "nearest among" in notes[1]
 
 
@@ -90,4 +90,4 @@ def test_a_run_compares_storages_and_says_what_was_lost(small: Path) -> None:
     result = run(small, out=Path("run"))
     assert not result.failed and any("storage=int8" in system for system in result.done)
     (note,) = [note for note in result.record.notes if "are stored as" in note]
-    assert note.startswith("wordllama(dims=64 storage=int8) · line") and "in a quarter of the space" in note
+    assert note.startswith("wordllama(dims=64 storage=int8) · line") and "a quarter" in note

@@ -45,10 +45,7 @@ def test_five_samples_must_lie_beyond_a_percentile(percentile: int, needed: int)
         found, seen, note = value(rows, "total", f"p{percentile}_ms")
         assert seen == count
         if count < needed:
-            assert (
-                found is None
-                and note == f"{count} samples; p{percentile} needs {needed}: raise runs or add queries"
-            )
+            assert found is None and note.startswith(f"{count} samples; p{percentile} needs {needed}:")
         else:
             assert found == pytest.approx(np.percentile(samples, percentile)) and note == ""
 
@@ -92,7 +89,7 @@ def test_a_phase_done_now_has_seconds_and_one_whose_time_nobody_kept_has_none() 
     assert phase_row("r", "s", "read", PhaseTime(1.5, 0, 7)) == ("r", "s", "read", *none)
     assert phase_row("r", "s", "index", PhaseTime(None, 7)) == ("r", "s", "index", *none)
     partly = phase_row("r", "s", "embed_chunks", PhaseTime(0.1, 100, 900))
-    assert partly[4:6] == (None, 100) and partly[6].startswith("900 of 1,000 were made by earlier runs")
+    assert partly[4:6] == (None, 100) and partly[6].startswith("900 of 1,000 ")
 
 
 def test_no_rows_are_a_table() -> None:

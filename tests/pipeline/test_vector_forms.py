@@ -85,7 +85,7 @@ def test_all_dimensions_are_the_full_vectors(tmp_path: Path) -> None:
 
 
 def test_more_dimensions_than_the_model_has_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="dims: 64 is more than the 32"):
+    with pytest.raises(SettingError, match=r"dims: 64 .* 32"):
         cut_vectors(vectors(rows()), embedder(64), MODEL, StageContext(Cache(tmp_path)))
 
 
@@ -139,11 +139,11 @@ def test_lengths_a_model_was_not_trained_for_are_noted() -> None:
 
     assert form_notes([system(embedder(64)), system(embedder(256))]) == []
     (note,) = form_notes([system(embedder(48))])
-    assert note.startswith("wordllama(dims=48): the model is trained for 256, 128, 64 dimensions, not for 48")
+    assert note.startswith("wordllama(dims=48): ") and "256, 128, 64 dimensions" in note
     minilm = registry.load("embedders", "minilm")
     part = replace(embedder(64), name="minilm", params=minilm.Params(), label="minilm(dims=64)")
     (note,) = form_notes([system(part)])
-    assert "is not known to be trained for 64" in note
+    assert "trained for 64" in note
 
 
 def test_bytes_of_a_vector() -> None:

@@ -124,7 +124,7 @@ def test_resources_are_the_stored_ones_and_what_is_unseen_is_said(
     assert "No server process" in memory.caption
     sizes = dict(zip(*(result.systems[name].to_pylist() for name in ("system", "index_bytes")), strict=True))
     assert dict(size.grid.rows) == {name: say.size(value) for name, value in sizes.items()}
-    assert processor.finding.endswith(" uses the most CPU: 90\u00a0% (opening)")
+    assert processor.finding.endswith(": 90\u00a0% (opening)")
 
 
 def test_a_server_that_is_seen_stands_beside_the_client(make_run: Make, make_load: MakeLoad) -> None:
@@ -138,7 +138,8 @@ def test_a_server_that_is_seen_stands_beside_the_client(make_run: Make, make_loa
 def test_without_a_load_the_way_to_see_memory_is_told(make_run: Make) -> None:
     section = sections(make_run(systems=2))["resources"]
     assert [chart.name for chart in section.charts] == ["index_size"]
-    assert section.notes == ("CPU and memory are measured under load: bakeoff load made-up-run",)
+    (note,) = section.notes
+    assert note.endswith(": bakeoff load made-up-run")
 
 
 def test_sizes_that_no_store_tells(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,8 +171,8 @@ def test_growth_is_attached_fitted_and_told(make_run: Make, make_scale: MakeScal
             assert cell == say.milliseconds(float(np.median([value for at, value in known if at == size])))
     disk = next(chart for chart in section.charts if chart.name == "growth_disk_mb")
     assert isinstance(disk.plot, LineChart) and [one.name for one in disk.plot.curves] == ["faiss"]
-    assert any("not on this run's chunks" in note for note in section.notes)
-    assert any("Not among this run's stores: faiss" in note for note in section.notes)
+    assert any("this run's chunks" in note for note in section.notes)
+    assert any("stores: faiss" in note for note in section.notes)
     assert "Growth with size" in (result.path / "report.html").read_text()
 
 
@@ -185,7 +186,7 @@ def test_two_measurements_are_two_sections_with_files_of_their_own(
     assert [one.id for one in report.extras] == ["resources", "scaling", "scaling-2"]
     names = [chart.name for chart in charts(report)]
     assert len(set(names)) == len(names)
-    assert "too few sizes for an exponent" in report.extras[1].charts[0].finding
+    assert "too few sizes" in report.extras[1].charts[0].finding
 
 
 def test_what_is_no_growth_is_refused(
@@ -216,7 +217,7 @@ def test_a_damaged_load_is_said_in_its_section(make_run: Make, make_load: MakeLo
     found = make_load(result)
     path = found.path / "load_histograms.parquet"
     path.write_bytes(path.read_bytes()[:-30])
-    assert "cannot be read as a load" in sections(result)["load"].finding
+    assert "cannot be read" in sections(result)["load"].finding
     (found.path / "record.json").write_text("{")
     assert "record.json" in sections(result)["load"].finding
     assert "Under load" in page(build_report(result))

@@ -166,7 +166,7 @@ def test_a_truncated_table_is_an_error_that_names_the_file(make_run: Make, name:
     result = make_run(systems=3)
     path = result.path / f"{name}.parquet"
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(DataError, match=rf"{name}\.parquet cannot be read"):
+    with pytest.raises(DataError, match=rf"{name}\.parquet"):
         write_html(open_run(result.path))
 
 

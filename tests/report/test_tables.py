@@ -230,7 +230,7 @@ def test_the_question_is_the_experiments_own(make_run: Make) -> None:
     result = make_run(systems=2)
     assert question(result) == "Which made-up system finds the made-up documents?"
     object.__setattr__(result, "record", result.record.model_copy(update={"experiment": "name: x\n"}))
-    assert question(result) == "Which of 2 systems should be used for made-up?"
+    assert "2 systems" in question(result) and question(result).endswith("made-up?")
 
 
 def test_what_could_change_the_verdict_names_failed_systems_and_synthetic_queries(make_run: Make) -> None:

@@ -43,4 +43,4 @@ def test_pauses_and_imported_bursts_say_nothing() -> None:
 
 
 def test_nothing_open() -> None:
-    assert estimate(0).sentence == "Nothing is left to judge."
+    assert estimate(0).sentence.startswith("Nothing")

@@ -60,9 +60,9 @@ def test_a_passage_that_only_moved_keeps_its_judgment_and_it_is_said(pool: Revie
     edited = replace(pool, items=(pool.items[0], moved, *pool.items[2:]))
     said = [entry(pool, 1, Label.SEMANTIC_MATCH)]
     assert settled_pool(edited, said)[moved.id].label is Label.SEMANTIC_MATCH
-    assert "same text at another place" in opinions_of(edited, said).notes[0]
+    assert "another place" in opinions_of(edited, said).notes[0]
 
 
 def test_a_passage_that_is_gone_is_said(pool: ReviewPool) -> None:
     said = [entry(pool, 1, Label.SEMANTIC_MATCH)]
-    assert "no longer in the pool" in opinions_of(replace(pool, items=pool.items[3:]), said).notes[0]
+    assert "no longer" in opinions_of(replace(pool, items=pool.items[3:]), said).notes[0]

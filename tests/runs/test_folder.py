@@ -112,7 +112,7 @@ def test_a_column_of_another_type_is_refused(copied: Path) -> None:
 def test_another_schema_version_is_refused(copied: Path, version: object) -> None:
     path = copied / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": version}))
-    with pytest.raises(DataError, match=rf"schema version {version!r}; this bakeoff reads version 1"):
+    with pytest.raises(DataError, match=rf"schema version {version!r}; .* 1"):
         read_record(copied)
 
 

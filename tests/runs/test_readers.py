@@ -105,7 +105,7 @@ def test_what_a_reader_lost_is_a_step_of_the_waterfall(project: Path) -> None:
     # the document with the lost passage is still found; the one that was not read is not
     assert [scores[lossy, one, "R@5(document)"] for one in ("fuel", "door")] == [1, 0]
     assert any(
-        "lossy could not read 1 document" in note and "shut.odd" in note for note in result.record.notes
+        "lossy" in note and "1 document" in note and "shut.odd" in note for note in result.record.notes
     )
 
 
@@ -156,11 +156,9 @@ def test_a_quote_that_no_reader_has_is_lost_and_noted(project: Path) -> None:
     (project / "queries.yaml").write_text(with_one_more)
     found, notes = answers(project, "[whole_page, lossy]")
     assert found["whole_page · line · bm25"] == [1, 1, 1, 1, 0]
-    assert any(
-        "The answer to 1 question is in the text of no reader" in note and "snow" in note for note in notes
-    )
+    assert any("1 question" in note and "snow" in note for note in notes)
     (project / "queries.yaml").write_text(with_one_more.replace("document: ice.odd, ", ""))
-    with pytest.raises(TruthError, match="is not in any document"):
+    with pytest.raises(TruthError, match="any document"):
         run(project, out=project / "other")
 
 

@@ -66,7 +66,9 @@ def test_files_that_were_not_read_and_failed_systems_are_named(copied: Path) -> 
     record = json.loads((copied / "run.json").read_text())
     unread = {"kind": "PDF", "files": 2, "example": "a.pdf", "reason": "no reader", "has_text": True}
     found = rewritten(copied, corpus={**record["corpus"], "left_out": [unread]}).recommendation
-    assert found is not None and "2 PDF files were not read (no reader)." in found.warnings
+    assert found is not None and any(
+        text.startswith("2 PDF files ") and "(no reader)" in text for text in found.warnings
+    )
     assert dict(found.lines)["Mind"].startswith("2 PDF files")
 
 
@@ -85,7 +87,7 @@ def test_only_a_model_is_checked_for_its_language(copied: Path, embedder: str | 
         pq.write_table(table.set_column(place, field, values), path)
     found = rewritten(copied, tables={}).recommendation
     assert found is not None
-    assert any("made for their language" in text for text in found.warnings) is warned
+    assert any("their language" in text for text in found.warnings) is warned
 
 
 def test_a_model_that_changed_under_its_name_is_minded(copied: Path) -> None:

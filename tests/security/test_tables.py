@@ -45,7 +45,7 @@ def read(path: Path, part: str = "") -> int:
 def test_a_view_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_process, "ALWAYS_BYTES", 1_000_000)
     path = view(tmp_path / "a.sqlite", "hex(zeroblob(5000))")
-    with pytest.raises(DataError, match="bytes come out of it"):
+    with pytest.raises(DataError, match="bytes come out"):
         read(path)
 
 
@@ -85,7 +85,7 @@ def test_a_dictionary_that_expands(store_schema: bool, tmp_path: Path) -> None:
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["a" * 5_000_000]))
     pq.write_table(pa.table({"id": range(rows), "text": texts}), path, store_schema=store_schema)
     assert path.stat().st_size < 1_000_000
-    with pytest.raises(DataError, match=r"its size does not explain|reader ends with"):
+    with pytest.raises(DataError, match=r"its size|reader ends with"):
         read(path)
 
 
@@ -96,7 +96,7 @@ def test_compressed_buffers_of_arrow_that_expand(tmp_path: Path, monkeypatch: py
     batch = pa.record_batch([pa.array(["a" * 5_000_000] * 100, pa.large_string())], names=["text"])
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema, options=options) as writer:
         writer.write_batch(batch)
-    with pytest.raises(DataError, match=r"its size does not explain|reader ends with"):
+    with pytest.raises(DataError, match=r"its size|reader ends with"):
         read(path)
 
 
@@ -104,7 +104,7 @@ def test_a_packed_text_that_expands(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(table_process, "ALWAYS_BYTES", 1_000_000)
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"id,text\n" + b"1,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n" * 1_000_000))
-    with pytest.raises(DataError, match="bytes come out of it"):
+    with pytest.raises(DataError, match="bytes come out"):
         read(path)
 
 
@@ -152,7 +152,7 @@ def test_a_split_does_not_lead_out_of_its_dataset(tmp_path: Path) -> None:
 
 def test_a_pipe_is_not_a_table(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.csv")
-    with pytest.raises(DataError, match="neither a file nor a folder"):
+    with pytest.raises(DataError, match=r"a\.csv"):
         open_table(tmp_path / "a.csv")
 
 

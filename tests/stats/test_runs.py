@@ -22,7 +22,7 @@ def test_f35_the_median_is_reported_with_every_run() -> None:
 def test_one_run_has_no_deviation_and_none_has_no_median() -> None:
     assert summarise([7.0]).sd is None
     assert summarise([0.95] * 3).sd == 0, "the mean of equal values is rounded"
-    assert summarise([7.0]).note == "one run has no spread"
+    assert "one run" in summarise([7.0]).note
     assert summarise([]).median is None
     assert summarise([0.73] * 3).note == "no run-to-run variance"
 

@@ -35,4 +35,4 @@ def test_counts_names_and_sizes() -> None:
 
 def test_an_undefined_interval_gives_its_reason() -> None:
     undefined = Interval(None, None, 0.95, "hull", 10_000, 1, "one query has no spread to resample")
-    assert with_interval(0.05, undefined, "RR") == ".05 RR (no interval: one query has no spread to resample)"
+    assert with_interval(0.05, undefined, "RR") == f".05 RR (no interval: {undefined.reason})"

@@ -266,14 +266,14 @@ def test_a_file_is_had_from_the_beginning_alone(packed: bytes) -> None:
 
 def test_a_packed_that_is_not_whole_is_refused_wherever_it_ends(packed: bytes) -> None:
     for end in range(len(packed)):
-        with pytest.raises(ValueError, match=r"is not an artifact|has a damaged file"):
+        with pytest.raises(ValueError, match=r"not an artifact|damaged file"):
             unpack(NAME, packed[:end])
 
 
 def test_a_changed_byte_is_seen(packed: bytes) -> None:
     for at in range(packed.index(b"\n") + 1, len(packed)):
         changed = packed[:at] + bytes([packed[at] ^ 1]) + packed[at + 1 :]
-        with pytest.raises(ValueError, match="has a damaged file"):
+        with pytest.raises(ValueError, match="damaged file"):
             unpack(NAME, changed)
 
 
@@ -293,5 +293,5 @@ def test_a_file_that_would_leave_its_folder_is_refused(file: str) -> None:
     "data", [b"", b"\n", b"[1]\n", b"{}\n", b'{"artifact": "stage/abcd", "files": [1]}\n', b"\xff\n"]
 )
 def test_foreign_bytes_are_not_an_artifact(data: bytes) -> None:
-    with pytest.raises(ValueError, match="is not an artifact"):
+    with pytest.raises(ValueError, match="not an artifact"):
         unpack(NAME, data)

@@ -126,7 +126,7 @@ def test_a_folder_that_stays_away_is_told(
     root.rename(root.with_name("away"))
     with pytest.raises(CacheError):
         cache.get("stage", KEY)
-    assert len([record for record in caplog.records if "shared cache is gone" in record.message]) == 1
+    assert len([record for record in caplog.records if "is gone" in record.message]) == 1
     assert not root.exists()
 
 

@@ -95,4 +95,4 @@ def test_a_judgment_of_another_text_does_not_count_and_is_said(
     document.write_text(document.read_text(encoding="utf-8").replace("argon2", "bcrypt"), encoding="utf-8")
     said: list[str] = []
     run(path, out=tmp_path / "run", emit=lambda event: said.append(str(event)))
-    assert any("1 judgments were made on a text that has changed" in text for text in said)
+    assert any("1 judgment" in text and "has changed" in text for text in said)

@@ -69,7 +69,7 @@ def test_missing_or_unreadable_tensors_are_refused(tiny: Path, tmp_path: Path) -
     with pytest.raises(ModelNotFoundError, match=r"encoder\.layer\.1\.output\.dense\.weight"):
         build_graph(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"not weights")
-    with pytest.raises(ModelNotFoundError, match=r"not a BERT encoder's"):
+    with pytest.raises(ModelNotFoundError, match="a BERT encoder"):
         build_graph(tmp_path)
 
 

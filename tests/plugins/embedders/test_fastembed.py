@@ -85,7 +85,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(plugin: Any) -> None:
 
 
 def test_what_belongs_to_a_folder_is_refused_without_one(plugin: Any) -> None:
-    with pytest.raises(ValidationError, match="apply to a folder"):
+    with pytest.raises(ValidationError, match="to a folder"):
         made(plugin, pooling="mean")
 
 

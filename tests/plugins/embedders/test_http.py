@@ -145,7 +145,7 @@ def test_a_server_that_is_down_is_named():
         held.bind(("127.0.0.1", 0))
         host = f"127.0.0.1:{held.getsockname()[1]}"
         embedder = OpenAIEmbedder(OpenAIEmbedder.Params(base_url=f"http://{host}/v1"))
-        with pytest.raises(EmbedderError, match=f"no server answers at {host}"):
+        with pytest.raises(EmbedderError, match=f"at {host}"):
             embedder.embed(["a"], Role.QUERY)
 
 
@@ -190,7 +190,7 @@ def test_vectors_without_a_number_of_their_own_are_refused(numbers):
     same = changed(lambda rows: [{**row, "index": number} for row, number in zip(rows, numbers, strict=True)])
     with (
         Loopback(after(1, same)) as server,
-        pytest.raises(EmbedderError, match=rf"numbered the vectors of tiny {numbers[0]}, {numbers[1]}"),
+        pytest.raises(EmbedderError, match=rf"of tiny {numbers[0]}, {numbers[1]}"),
     ):
         made(server).embed(["a", "b", "c"], Role.DOCUMENT)
 

@@ -143,7 +143,7 @@ def test_nobody_answers(s3: Any, url: str, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(shared_location, "FIRST_SECONDS", 0.0)
     s3.line.cut()
     try:
-        with pytest.raises(CacheError, match=r"cannot use the shared cache s3://shared/\w+: EndpointConn"):
+        with pytest.raises(CacheError, match=r"s3://shared/\w+: EndpointConn"):
             open_cache(tmp_path).keep("stage", KEY, lambda _: None)
     finally:
         s3.line.mend()
@@ -156,9 +156,7 @@ def test_wrong_keys_are_refused_at_once(
     monkeypatch.setenv(name, "AKIAWRONGWRONGWRONGX")
     shared_location._client.cache_clear()
     monkeypatch.setattr(shared_location.time, "sleep", lambda _: pytest.fail("waited"))
-    with pytest.raises(
-        SettingError, match=r"the shared cache s3://shared/\w+ refuses \(PermissionError"
-    ) as told:
+    with pytest.raises(SettingError, match=r"s3://shared/\w+ .*\(PermissionError") as told:
         open_cache(tmp_path).keep("stage", KEY, lambda _: None)
     assert "WRONG" not in str(told.value) and s3.secret not in str(told.value)
 

@@ -65,7 +65,7 @@ def test_a_malformed_line_is_named_by_number(tmp_path: Path, line: str, message:
 
 def test_bytes_that_are_no_utf8_are_named(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_bytes(b'{"_id": "1", "text": "\xff"}\n')
-    with pytest.raises(DataError, match=r"corpus\.jsonl:1: not JSON in UTF-8"):
+    with pytest.raises(DataError, match=r"corpus\.jsonl:1: .*UTF-8"):
         list(source(tmp_path).items())
 
 

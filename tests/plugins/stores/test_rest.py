@@ -87,7 +87,7 @@ def test_the_engines_words(answer: Any, said: str) -> None:
 
 def test_words_that_are_not_json() -> None:
     assert refusal_reason(b"<html>bad gateway</html>") == "<html>bad gateway</html>"
-    assert refusal_reason(b"") == "no reason was given"
+    assert refusal_reason(b"").startswith("no reason")
 
 
 def test_a_float32_keeps_its_digits_and_no_more() -> None:

@@ -46,12 +46,10 @@ def test_chunk_measures_have_a_ceiling_for_each_chunker(lab: Make) -> None:
 
 def test_a_measure_that_no_query_has_a_value_for_is_an_error_if_it_decides(lab: Make) -> None:
     (found,) = lab(experiment=measures("Hit@5(answer)", "P@5")).found("measure")
-    assert found.level == "error" and "no query's truth locates the answer in a document" in found.message
+    assert found.level == "error" and "Hit@5(answer)" in found.message
     both = lab(experiment=measures("P@5", "SecAcc@5")).found("measure")
     assert [found.message.partition(" ")[0] for found in both] == ["SecAcc@5", "SecAcc_primary@5"]
-    assert all(
-        found.level == "warning" and "no query's truth names sections" in found.message for found in both
-    )
+    assert {found.level for found in both} == {"warning"}
 
 
 def test_measures_of_a_review_are_errors_before_it(lab: Make) -> None:
@@ -61,7 +59,7 @@ def test_measures_of_a_review_are_errors_before_it(lab: Make) -> None:
 
 def test_recall_of_neighbours_needs_a_system_that_searches_by_vector(lab: Make) -> None:
     (found,) = lab(experiment=measures("P@5", "R100@10")).found("measure")
-    assert found.level == "warning" and "no system searches by vector" in found.message
+    assert found.level == "warning" and "by vector" in found.message
     report = lab(experiment=(("[bm25]", "[dense]"), *measures("P@5", "kNN@1"))).report()
     row = report.ceilings[1]
     assert (row.measure, row.best, row.queries) == ("kNN@1", 1.0, 4)
@@ -99,7 +97,7 @@ def test_a_target_takes_the_unit_it_is_measured_at(lab: Make) -> None:
 
 def test_a_target_that_is_no_measure_is_an_error_with_its_line(lab: Make) -> None:
     (found,) = lab(experiment=measures("P@5", more="targets: {Presicion@5: 0.8}\n")).found("target")
-    assert found.where == "bakeoff.yaml, line 8" and "Did you mean P" in found.message
+    assert found.where == "bakeoff.yaml, line 8" and "mean P" in found.message
 
 
 def test_a_target_for_something_that_should_be_low(lab: Make) -> None:

@@ -84,7 +84,7 @@ def test_queries_and_corpus_are_both_looked_at_when_one_is_broken(lab: Make) -> 
 
 def test_unknown_preset_is_an_error(lab: Make) -> None:
     (found,) = lab(experiment=(("modes", "preset: linaege\nmodes"),)).found("experiment")
-    assert "Did you mean lineage?" in found.message
+    assert "mean lineage?" in found.message
 
 
 def test_skipped_files_are_counted_and_named(lab: Make) -> None:
@@ -105,9 +105,7 @@ def test_a_file_whose_text_is_missing_is_a_warning(lab: Make) -> None:
 def test_a_query_that_nearly_everything_answers_is_named(lab: Make) -> None:
     made = lab(queries=(("[trains.md]", '["other/*.md"]'),))
     (found,) = made.found("too-many-hits")
-    assert found.where.endswith("query rail") and found.message.startswith(
-        "75% of all documents are relevant"
-    )
+    assert found.where.endswith("query rail") and found.message.startswith("75% ")
 
 
 def test_a_rule_without_hits_is_named_and_the_query_is_an_error(lab: Make) -> None:
@@ -130,7 +128,7 @@ def test_f08_chunk_bound_truth_is_refused_where_chunkers_are_compared(lab: Make)
     made = lab(queries=(("{documents: [trains.md]}", condition),), experiment=both)
     (found,) = made.found("chunk-bound")
     assert (found.level, found.where) == ("error", "bakeoff.yaml, line 4")
-    assert "1 query (rail)" in found.message and "By document it is the same" in found.message
+    assert "1 query (rail)" in found.message and "By document" in found.message
     free = (("{documents: [trains.md]}", condition[:-1] + ", over: documents}"),)
     assert lab(queries=free, experiment=both).found("chunk-bound") == []
 

@@ -106,7 +106,7 @@ def test_code_regions_name_their_files_and_lines_without_one_are_kept(written, i
     rule = queries.rules[1]
     assert rule.rules[1].places == (LineRange("a.rs", 3, 9), LineRange("b.rs", 4, 5))
     assert queries.queries[1].tags["answer_lines"] == "[1, 2]"
-    assert any("names no file and 2 are expected" in text for text in imported.attention)
+    assert any("no file" in text for text in imported.attention)
 
 
 def test_made_ids_do_not_shift(written, imports):

@@ -88,7 +88,7 @@ def test_the_field_of_a_topic_is_chosen(written, imports):
     assert [query.text for query in queries.queries] == ["a longer question", "other"]
     assert queries.queries[0].tags == {"title": "short"}
     (missing,) = imported.attention
-    assert missing.startswith("2: 1 of 2 topics have no text in desc; theirs is from title.")
+    assert missing.startswith("2: 1 of 2 topics ")
     assert imports("trec", *paths)[0].attention == ()
     with pytest.raises(DataError, match="'narr'"):
         imports("trec", *paths, topic_field="narr")
