@@ -1,4 +1,4 @@
-"""What workers bring for exact truth, for scoring and for the bootstrap: pieces of work as `scale_out.py` times them.
+"""Units of work that `scale_out.py` times: exact neighbours, scoring and bootstrap with workers.
 
 Each is done here, then by workers, and the answers are compared: they must be the same bits.
 """

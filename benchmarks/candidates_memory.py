@@ -1,4 +1,4 @@
-"""How much memory chunking and static embedding of 1,000,000 chunks take: read, cut, count tokens, embed, map.
+"""Memory of chunking and static embedding of 1,000,000 chunks: read, chunk, count tokens, embed, map.
 
 A corpus of text files is made on disk; then a process of its own runs the stages on an empty cache while another
 watches it. Counted is the highest memory of that process with its children that is their own (RssAnon), in MB;

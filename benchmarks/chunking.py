@@ -1,4 +1,4 @@
-"""How fast documents are cut: the semantic chunker against bare parsing, the line chunker against a fixed rate.
+"""Chunking speed: the semantic chunker against bare parsing, the line chunker against a fixed rate.
 
 Figures are megabytes a second of CPU time on one core, the best of runs that take turns, over this Python's own
 json, http and asyncio packages. The stage's two processes are held against this process alone by wall time, with the

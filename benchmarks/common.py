@@ -1,4 +1,4 @@
-"""What every benchmark prints, `name|ours|peer|ratio|target` a line, and whether the targets hold."""
+"""The output format of every benchmark, `name|ours|peer|ratio|target` per line, and the check of targets."""
 
 from __future__ import annotations
 

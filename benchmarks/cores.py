@@ -1,4 +1,4 @@
-"""What two cores of this machine give to two processes that share nothing: the limit of every row about two workers."""
+"""The speed-up of two independent processes on two cores: the limit for every row about two workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast MiniLM embeds, against what this machine's matrix multiplication allows.
+"""MiniLM's embedding speed against the limit set by this machine's matrix multiplication.
 
 Rates are texts a CPU second (one core), which a busy machine changes less than wall time; the same run prints the
 wall rate on all cores. sentence-transformers is not installed beside bakeoff: name a Python that has it in

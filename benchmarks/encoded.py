@@ -1,4 +1,4 @@
-"""How a search by sparse or token vectors compares with the dense search of the same store, and what it finds.
+"""Search by sparse or token vectors against dense search in the same store: speed and quality.
 
 BM25 as sparse vectors of 4,000 passages of Python's standard library, and seeded vectors of 16 tokens for 1,000 rows.
 Stores whose server does not answer are left out (bakeoff servers up NAME). Run: python benchmarks/encoded.py [STORE …]

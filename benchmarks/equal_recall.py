@@ -1,4 +1,4 @@
-"""Tuning for a recall on one half of the queries: how often the other half reaches it, with the margin and without.
+"""Tuning recall on half of the queries: how often the other half reaches the target, with and without a margin.
 
 Run with: python benchmarks/equal_recall.py. Recall of every query at every ef of a FAISS graph is measured once, then
 the queries are split 400 times. Ours is the share of splits with the margin, the peer's that of the bare target.
@@ -39,7 +39,9 @@ def _rows() -> Iterator[Row]:
                 float(np.mean([_holds(table, target, margin=margin) for table in recalls]))
                 for margin in (True, False)
             )
-            yield Row(f"tuned to {target:g}, {queries} queries: measured half at it, share", ours, bare)
+            yield Row(
+                f"tuned to {target:g}, {queries} queries: share of measured halves at the target", ours, bare
+            )
 
 
 def _recalls(seed: int, queries: int) -> np.ndarray:

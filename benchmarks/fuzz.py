@@ -1,4 +1,4 @@
-"""Damaged files for every parser of foreign files: crashes, and inputs per second.
+"""Damaged files for every parser of untrusted files: crashes, and inputs per second.
 
 Random edits, this many files per parser: python benchmarks/fuzz.py [FILES]
 Coverage-guided inputs, this many seconds per parser, where BAKEOFF_BENCH_ATHERIS names a Python that has bakeoff, the

@@ -1,4 +1,4 @@
-"""SIGKILL at random moments over run, take, ann, load and review serve: results as of a quiet run, no answer lost.
+"""SIGKILL at random moments of run, take, ann, load and review serve: same results, no answer lost.
 
 A command is started again and again in one folder and killed at a moment drawn evenly over the time a quiet one takes,
 until it ends by itself; then its results are compared and a new folder begins. Commands start in a fork after their

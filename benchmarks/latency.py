@@ -1,4 +1,4 @@
-"""A run's search latency against that of `bakeoff load` with one client, for every embedded store.
+"""Search latency in a run against `bakeoff load` with one client, for every embedded store.
 
 Both are medians of the same queries on the same index; run and load take turns, and the median of all turns counts. The
 ratio is the larger over the smaller.

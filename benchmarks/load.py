@@ -1,4 +1,4 @@
-"""What measuring costs: the loops on a store that answers at once, exact truth against a bare matrix product.
+"""Overhead of measuring: the loops on a null store, and exact neighbours against a bare matrix product.
 
 Truth is CPU time, so that other work on the machine enters less; loops are wall time where not said otherwise.
 Run with: python benchmarks/load.py
@@ -64,8 +64,10 @@ def harness() -> list[Row]:
         np.median([cpu(lambda: closed_loop(null.search, asked, 10, query)) for _ in range(9)])
     ) / len(asked)
     return [
-        Row("closed loop, null store, µs a query", harness_seconds(asked, 10, passes=15) * 1e6, 1.0, "<= 1"),
-        Row("closed loop, null store, µs of CPU a query, thread start and all", spent * 1e6, 1.0),
+        Row(
+            "closed loop, null store, µs per query", harness_seconds(asked, 10, passes=15) * 1e6, 1.0, "<= 1"
+        ),
+        Row("closed loop, null store, µs of CPU per query, including thread start", spent * 1e6, 1.0),
     ]
 
 
@@ -89,10 +91,10 @@ def loops() -> list[Row]:
         theirs.append(time.perf_counter() - begin)
     mine, whole, other = (float(np.median(side)) / ASKED * 1e6 for side in (ours, scored, theirs))
     vdb = vectordbbench_loop()
-    found_rows = [Row("null store of ten rows, µs a query, loop of ann-benchmarks", mine, other, "<= 0.1")]
+    found_rows = [Row("null store of ten rows, µs per query, loop of ann-benchmarks", mine, other, "<= 0.1")]
     if vdb is not None:
         found_rows.append(
-            Row("null store of ten rows, µs a query, loop of VectorDBBench", mine, vdb, "<= 0.1")
+            Row("null store of ten rows, µs per query, loop of VectorDBBench", mine, vdb, "<= 0.1")
         )
         found_rows.append(Row("the same, our answers made a table after the loop", whole, vdb))
     return found_rows
@@ -270,8 +272,8 @@ def graph() -> list[Row]:
     theirs = len(asked) / np.median(np.array(peer), axis=0)
     rates = [theirs * np.median(np.array(peer) / np.array(ours), axis=0), theirs]
     names = (
-        "FAISS HNSW, queries a second as reported",
-        "FAISS HNSW, queries a CPU second, thread start and all",
+        "FAISS HNSW, reported queries per second",
+        "FAISS HNSW, queries a CPU second, including thread start",
     )
     return [
         Row(name, float(mine), float(theirs), ">= 0.97")

@@ -1,4 +1,4 @@
-"""How near models of the catalogue come to this machine's matrix multiplication, by processor time.
+"""How close the catalogue's models come to the matrix multiplication limit, by CPU time.
 
 Models whose weights are not here are left out: bakeoff models pull NAME.
 Run with: python benchmarks/model_speed.py

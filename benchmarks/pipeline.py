@@ -1,4 +1,4 @@
-"""What a run costs on top of its unavoidable parts (embedding and parsing), and what a warm rerun costs.
+"""Overhead of a run beyond embedding and parsing, and the cost of a run with a warm cache.
 
 CPU seconds of this process in one run; the parts are done again alone, on the same texts.
 Run: python benchmarks/pipeline.py

@@ -1,4 +1,4 @@
-"""What limits cost: a folder of 10,000 small files read with limits of time and memory, against the same without.
+"""The cost of limits: 10,000 small files read with and without limits on time and memory.
 
 The stage as a run has it, listing and cache included; the two take turns, and the medians are compared.
 Run with: python benchmarks/read_bounds.py [FILES]

@@ -1,4 +1,4 @@
-"""What a retriever costs and changes: one exact search through every door, overhead per query, placing of texts.
+"""Retrievers: one exact search through every interface, overhead per query, and placement of texts.
 
 The doors are the grid's own search, http on this machine, python, langchain, llamaindex and a file of rankings. Their
 rankings and scores must be the same, bit for bit.

@@ -1,4 +1,4 @@
-"""Review: how many judgments the decision needs, in worlds whose truth is known; and how long files take to read.
+"""Review: how many judgments a decision needs in simulations with known truth, and how long files take to read.
 
     python benchmarks/review.py [--worlds 200] [--files 1000]
 

@@ -1,4 +1,4 @@
-"""The review page with 10,000 open results: from a keystroke until it is on disk and the next is at hand.
+"""The review page with 10,000 open results: time from a keystroke until it is saved and the next passage is ready.
 
 Ours is the 99th percentile in milliseconds over HTTP, one connection kept open as a browser does; the limit is 100 ms.
 """

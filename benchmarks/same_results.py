@@ -1,4 +1,4 @@
-"""Two run folders: are their results the same, byte for byte?
+"""Checks whether two run folders hold the same results, byte for byte.
 
     python benchmarks/same_results.py BEFORE AFTER
 

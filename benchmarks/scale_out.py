@@ -1,4 +1,4 @@
-"""What workers cost and bring: the embed stage of 200,000 chunks with a static model, here and on Ray.
+"""Cost and speed-up of workers: embedding 200,000 chunks with a static model, locally and on Ray.
 
 Every process uses one core, so that two workers are held against one. A cluster's start is not counted, but printed.
 Then exact truth, scores and the bootstrap by one and by two workers, and the rates that the page on scale-out reckons

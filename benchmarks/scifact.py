@@ -1,4 +1,4 @@
-"""SciFact nDCG@10 of the models at hand through `bakeoff.run`, against published figures, and what embedding costs.
+"""SciFact nDCG@10 of the available models through `bakeoff.run`, against published figures, and embedding cost.
 
 Vectors stay in the cache of BAKEOFF_HOME, so only the first run takes long. Some models: scifact.py minilm bge-small
 """

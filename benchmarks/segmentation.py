@@ -1,4 +1,4 @@
-"""How fast texts are cut into words and tokens, against the regular expressions that only fit Latin script.
+"""Speed of splitting texts into words and tokens, against regular expressions that only suit Latin script.
 
 Figures are millions of characters per second of CPU time on one core, the best of several passes that take turns: this
 Python's own json, http and asyncio packages, and XQuAD's paragraphs where ../shared/data has them.

@@ -1,4 +1,4 @@
-"""Systems run for minutes while servers, workers, the run itself and the disk fail: nothing lost, nothing leaked.
+"""Runs for minutes while servers, workers, the run itself and the disk fail: nothing lost, nothing leaked.
 
 A round is one experiment, run as a command and disturbed until it ends well; its rows must be those of an undisturbed
 run. After it this process runs the same experiment a few times, with a server killed in one of them, and counts its

@@ -1,4 +1,4 @@
-"""Intervals against scipy: speed, and what simulation says of coverage; the tests are in stats_power.py.
+"""Intervals against scipy: speed and simulated coverage; the tests are in stats_power.py.
 
 Speed is CPU time for 28 pairs × 15 measures × 10,000 resamples. Run with: python benchmarks/stats.py
 The curve in docs/statistics.md is made with: python benchmarks/stats.py --curve

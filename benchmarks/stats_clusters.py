@@ -1,4 +1,4 @@
-"""Questions in clusters by simulation: coverage of intervals, false differences, and coverage without clusters.
+"""Clustered questions in simulation: coverage of intervals, false differences, and coverage if clusters are ignored.
 
 Run with: python benchmarks/stats_clusters.py [SAMPLES]. It prints the table of docs/statistics.md (2,000 samples). The
 seeds are others than those on which the assumed correlation within clusters was chosen.

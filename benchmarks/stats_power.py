@@ -1,4 +1,4 @@
-"""The paired test by simulation: how often it separates equal systems, and how often different ones.
+"""The paired test in simulation: how often it separates equal systems, and how often different ones.
 
 Run with: python benchmarks/stats_power.py. It prints the power table of docs/statistics.md; the table of false
 differences in seven families is made with: python benchmarks/stats_power.py --families [ROUNDS]

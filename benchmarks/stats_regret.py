@@ -1,4 +1,4 @@
-"""What following the recommendation may lose and does lose, in simulated worlds whose truth is known.
+"""The promised and the actual loss of following the recommendation, in simulations with known truth.
 
 Run with: python benchmarks/stats_regret.py [ROUNDS]. First: how often does the bound printed for the recommended system
 cover its true loss? Then: what does following the recommendation lose against taking the highest mean, and how often is
@@ -232,7 +232,7 @@ def coverage_rows(found: dict[Case, Outcome], rounds: int) -> Iterator[Row]:
             chance = min(0.93, lowest_by_chance(rounds_of(cases[0], rounds), len(cases)))
             lowest = f"bound of the recommended covers, lowest of {where}"
             yield Row(f"{lowest}, against chance", min(covered), chance, ">= 1")
-            yield Row(f"{lowest}: no wider than it need be", min(covered), 1.0, "<= 0.97")
+            yield Row(f"{lowest}: not wider than needed", min(covered), 1.0, "<= 0.97")
             yield Row(f"bound of the recommended covers, mean of {where}", sum(covered) / len(covered), 1.0)
 
 

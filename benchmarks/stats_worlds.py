@@ -1,4 +1,4 @@
-"""Recommendations in simulated worlds whose truth is known: how often is a system named that is truly worse?
+"""Recommendations in simulations with known truth: how often is the recommended system truly worse?
 
 Run with: python benchmarks/stats_worlds.py [ROUNDS]. It prints the table of docs/statistics.md (60 rounds): what the
 verdict declares, and what the line on the screen names where it says "Take" and where it says "Start with". Truly worse

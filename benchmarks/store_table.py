@@ -1,4 +1,4 @@
-"""One experiment over SciFact with every store that runs here; writes benchmarks/stores.md.
+"""One experiment on SciFact with every store that runs here; writes benchmarks/stores.md.
 
 Run: python benchmarks/store_table.py SCIFACT_FOLDER [STORE ...]. With names, only their rows are made again.
 Servers that are installed are started and stopped.

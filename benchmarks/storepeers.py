@@ -1,4 +1,4 @@
-"""Each embedded engine by its bare client: one search on the index an adapter has built, and the best bulk path.
+"""Each embedded engine through its bare client: a search on the adapter's index, and the fastest bulk insert.
 
 A search returns a function of one vector; an insert leaves every row searchable, as `ready` does. Metric: cosine.
 """

@@ -1,4 +1,4 @@
-"""What an adapter costs: its searches and its bulk insert against the engine's bare client, in turns.
+"""Adapter overhead: searches and bulk insert against the engine's bare client, in turns.
 
 Wall time, and beside it the client's CPU. A search may cost 5 % or 20 µs more than the bare client's, whichever is
 larger; rows must go in at 90 % of the rate of its best documented bulk path, until searchable. A server that is
@@ -112,7 +112,7 @@ def inserts(peer: Peer, plugin: Any, rows: np.ndarray, folder: Path) -> Iterator
             break
     best = [len(rows) / min(cost.wall for cost in costs) for costs in (ours, theirs)]
     cpu = [min(cost.cpu for cost in costs) for costs in (ours, theirs)]
-    yield Row(f"{peer.store}: rows a second inserted and searchable", best[0], best[1], ">= 0.9")
+    yield Row(f"{peer.store}: rows per second inserted and searchable", best[0], best[1], ">= 0.9")
     yield Row(f"{peer.store}: s of the client's CPU to insert {len(rows):,} rows", cpu[0], cpu[1])
 
 

@@ -1,4 +1,4 @@
-"""How fast truth is resolved: SQL rules against DuckDB alone, query files against PyYAML, units against a loop.
+"""Speed of resolving truth: SQL rules against DuckDB alone, query files against PyYAML, units against a loop.
 
 All figures are CPU seconds, the median of runs that take turns. Run with: python benchmarks/truth.py
 """

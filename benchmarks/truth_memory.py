@@ -1,4 +1,4 @@
-"""How much memory truth takes over 5,000,000 chunks: rules resolved, units derived, rankings collapsed.
+"""Memory of truth over 5,000,000 chunks: resolved rules, derived units, collapsed rankings.
 
 Chunks and documents lie in memory-mapped Arrow files, as in a run. Counted is how much anonymous memory
 (RssAnon: what the process holds itself, not the page cache) grows at its highest, in MB. Linux only.

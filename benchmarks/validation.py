@@ -1,4 +1,4 @@
-"""What validation costs on top of reading the corpus: 10,000 documents, 200 and 10,000 queries, CPU and wall seconds.
+"""Cost of validation beyond reading the corpus: 10,000 documents, 200 and 10,000 queries, CPU and wall seconds.
 
 Reading and validating take turns, each with an empty cache. Run with: python benchmarks/validation.py
 """

@@ -21,7 +21,7 @@ SAID = [
     ("MiniLM on the CPU", 1, "mixed lengths, texts/cpu-s: fp32 against sentence-transformers", "ratio"),
     ("MiniLM on the CPU", 3, "mixed lengths, texts/cpu-s: int8 against sentence-transformers", "ratio"),
     ("on Ray with one worker", 0, "ray with one worker against this process, seconds", "ratio"),
-    ("overhead of the measuring loop", 0, "closed loop, null store, µs a query", "ours"),
+    ("overhead of the measuring loop", 0, "closed loop, null store, µs per query", "ours"),
     ("a run with a warm cache", 0, "warm rerun / cold run, wall s", "ratio"),
 ]
 
