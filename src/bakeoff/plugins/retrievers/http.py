@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -25,15 +26,39 @@ from bakeoff.types import Condition, DateCondition, RetrievedRow, Where
 FILTERS = "{filters}"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 _SECRET_HEADERS = ("authorization", "api-key", "apikey", "token", "secret", "cookie", "password")
-SHAPE_DEPTH, SHAPE_KEYS = 4, 12
+_HEADER_NAME = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+SHAPE_DEPTH, SHAPE_KEYS, SHAPE_NAME = 4, 12, 60
+PATH_CHARACTERS, PATH_DEPTH = 1000, 60
+PATH_GROWTH = 64
+"""Times its answer that an expression may make: [@, @][] doubles a list, and thirty of them fill any memory."""
+_GROWING_FUNCTIONS = ("join", "map")
 
 
 def _valid_path(value: str) -> str:
+    if len(value) > PATH_CHARACTERS:
+        raise ValueError(f"it has {len(value):,} characters; an expression has at most {PATH_CHARACTERS:,}")
     try:
-        jmespath.compile(value)
+        depth, growth = _cost(jmespath.compile(value).parsed)
     except JMESPathError as exc:
         raise ValueError(f"{value!r} is not a JMESPath expression: {str(exc).splitlines()[0]}") from exc
+    except RecursionError:
+        depth, growth = PATH_DEPTH + 1, 1
+    if depth > PATH_DEPTH:
+        raise ValueError(f"it nests more than {PATH_DEPTH} levels. Make the expression simpler")
+    if growth > PATH_GROWTH:
+        raise ValueError(f"it may make more than {PATH_GROWTH} times the answer. Make the expression simpler")
     return value
+
+
+def _cost(node: dict[str, Any]) -> tuple[int, int]:
+    """How deep an expression nests, and how many times its input it may make."""
+    inner = [_cost(one) for one in node["children"] if isinstance(one, dict)]  # a slice has numbers
+    growth = math.prod(one for _, one in inner)
+    if node["type"].startswith("multi_select"):
+        growth *= max(1, len(inner))
+    elif node["type"] == "function_expression" and node["value"] in _GROWING_FUNCTIONS:
+        growth *= 8
+    return 1 + max((one for one, _ in inner), default=0), growth
 
 
 def _public_url(value: str) -> str:
@@ -97,6 +122,8 @@ class HttpRetriever:
             if self.filters and FILTERS not in json.dumps(self.body, ensure_ascii=False):
                 raise ValueError("filters are set, but {filters} is not in body: no filter would be sent")
             for name, value in self.headers.items():
+                if not _HEADER_NAME.fullmatch(name):
+                    raise ValueError(f"{name!r} is not the name of a header. Use letters, digits and -")
                 if any(word in name.lower() for word in _SECRET_HEADERS) and not _VARIABLE.search(value):
                     raise ValueError(
                         f"the header {name} would be stored with its value. Write ${{NAME}}, and set NAME in the "
@@ -211,7 +238,9 @@ def shape(value: Any, depth: int = SHAPE_DEPTH) -> str:
     if isinstance(value, dict):
         if not depth:
             return f"an object of {len(value)} keys"
-        names = [f"{name}: {shape(one, depth - 1)}" for name, one in list(value.items())[:SHAPE_KEYS]]
+        names = [
+            f"{name[:SHAPE_NAME]}: {shape(one, depth - 1)}" for name, one in list(value.items())[:SHAPE_KEYS]
+        ]
         return f"{{{', '.join([*names, *(['…'] if len(value) > SHAPE_KEYS else [])])}}}"
     if isinstance(value, list):
         inside = f" of {shape(value[0], depth - 1)}" if value and depth else ""
