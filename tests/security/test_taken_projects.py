@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import yaml
 
 from bakeoff.report.exports.project import plain_text
+from bakeoff.runs.live.replay import ExpectedRanking, ExpectedResult, read_expected
 
 HOSTILE = (
     'x"""; __import__("os").system("touch PWNED"); """ `touch PWNED` $(id) | <script> \\\nevil: 1\n# ${{ x }}'
@@ -43,6 +45,15 @@ def test_a_hostile_label_is_text_in_every_file(
     assert readme.splitlines()[0].startswith("# x___")
     assert "<script>" not in readme and "`touch" not in readme
     assert not list(Path().rglob("PWNED*"))
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\x85"])
+def test_a_question_with_a_line_separator_is_replayed(separator: str, tmp_path: Path) -> None:
+    found = ExpectedResult(document=f"c{separator}.md", start=0, end=1, score=0.5)
+    ranking = ExpectedRanking(query_id="q", text=f"a{separator}b", results=(found,))
+    row = json.dumps(asdict(ranking), ensure_ascii=False)
+    (tmp_path / "expected.jsonl").write_text(f"{row}\n{row}\n", encoding="utf-8")
+    assert read_expected(tmp_path / "expected.jsonl") == [ranking, ranking]
 
 
 def test_ordinary_labels_stay_as_they_are() -> None:

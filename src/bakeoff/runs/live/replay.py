@@ -92,7 +92,8 @@ def write_expected(rankings: Iterable[ExpectedRanking], path: Path) -> int:
 def read_expected(path: Path) -> list[ExpectedRanking]:
     """Read what `write_expected` wrote."""
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        with path.open(encoding="utf-8") as lines:  # splitlines() would also end a line at U+2028 in a question
+            rows = [json.loads(line) for line in lines]
         return [
             ExpectedRanking(**{**row, "results": tuple(ExpectedResult(**one) for one in row["results"])})
             for row in rows
