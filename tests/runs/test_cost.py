@@ -103,3 +103,9 @@ def test_a_run_without_prices_has_no_costs(ran: Any) -> None:
     assert found[words].million_queries.amount == pytest.approx(mean)  # 1e6 · ms/1000 · 3.6/3600
     dense = next(name for name in found if "dense" in name)
     assert found[dense].million_queries.amount is None
+
+
+def test_costs_of_a_run_whose_questions_are_all_left_out(ran: Any) -> None:
+    none = ran.result.without(ran.result.queries["query_id"].to_pylist())
+    found = run_costs(none, Prices(date=datetime.date(2026, 11, 1), machine_per_hour=3.6, gb_month=1))
+    assert {*found} == {*none.done}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff import registry
+from bakeoff.corpus.document_kinds import kind_of
 from bakeoff.corpus.grammars import parsing
 from bakeoff.corpus.grammars.parsing import ParseError
 from bakeoff.errors import TruthError
@@ -122,3 +123,22 @@ def test_long_program_text_is_still_parsed() -> None:
     text = "def f():\n    return 1\n" * 5000
     data, root = parsing.parse(text, parsing.load("python"))
     assert (len(data), root.named_child_count) == (len(text), 5000)
+
+
+LONG_NAMES = {
+    "heading.md": "# " + "a" * 100_000 + "\n\n" + "## b\n\nwords\n\n" * 200,
+    "heading.txt": "1 " + "A" * 100_000 + "\n\n" + "words. " * 20_000,
+    "title.py": '"""' + "a" * 100_000 + '"""\n\n' + "def f():\n    return 1\n\n\n" * 500,
+    "class.py": f"class {'A' * 100_000}:\n" + "    def f(self):\n        return 1\n\n" * 500,
+}
+
+
+@pytest.mark.parametrize("style", ["bracket", "comment", "natural", "signature"])
+@pytest.mark.parametrize("name", LONG_NAMES)
+def test_a_long_heading_or_name_is_not_repeated_in_every_chunk(name: str, style: str) -> None:
+    plugin = registry.load("chunkers", "semantic")
+    chunker = plugin(plugin.Params(context=style, merge_below=0))
+    document = Document(name, LONG_NAMES[name], kind_of(name))
+    pieces = list(chunker.chunk(document))
+    assert len(pieces) > 50
+    assert max(len(one.context) + len(one.section) + len(one.symbol) for one in pieces) < 5000

@@ -14,7 +14,9 @@ import pytest
 from bakeoff import registry
 from bakeoff.errors import BakeoffError
 from bakeoff.report.exports.ir_formats import ExportChoice, Format, _file_name
-from bakeoff.review.sheet_writer import file_name
+from bakeoff.review.pool import ReturnedPassage, ReviewItem, ReviewPool, item_id
+from bakeoff.review.sheet_reader import read_sheet
+from bakeoff.review.sheet_writer import file_name, write_sheets
 from bakeoff.runs.choose_folder import slug
 from bakeoff.runs.run import run
 from bakeoff.truth.queries import read_queries
@@ -50,6 +52,18 @@ def test_systems_that_look_alike_as_file_names_stay_apart() -> None:
 
 
 # --- the corpus ---------------------------------------------------------------------------------------
+
+
+def test_review_files_of_queries_that_look_alike_stay_apart(tmp_path: Path) -> None:
+    items = tuple(
+        ReviewItem(item_id(query, "d", 0, 9), query, "what failed", "c", "d", 0, 9, "", "a passage",
+                   returned=(ReturnedPassage("a", 1, "d#0", 0, 9, 0.5),))
+        for query in ("q 1", "q|1", "q-1")
+    )  # fmt: skip
+    pool = ReviewPool("run", 1, 7, ("a",), items)
+    written = write_sheets(pool, tmp_path, {})
+    assert {read_sheet(path).query_id for path in written.paths} == {"q 1", "q|1", "q-1"}
+    assert write_sheets(pool, tmp_path, {}).kept == written.paths
 
 
 @pytest.fixture

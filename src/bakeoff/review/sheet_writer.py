@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,8 +60,10 @@ def write_sheets(
     """Write one file per query and system; a file with human judgments is never replaced, even with `force`."""
     folder.mkdir(parents=True, exist_ok=True)
     written, kept = [], []
+    taken: set[Path] = set()
     for (query, system), rows in _by_file(pool).items():
-        path = folder / file_name(query, system)
+        path = _untaken(folder / file_name(query, system), taken)
+        taken.add(path)
         if path.exists() and (_worked_on(path) or not force):
             kept.append(path)
             continue
@@ -157,6 +160,12 @@ _Dumper.add_representer(str, _string)
 
 def _dump_yaml(data: dict[str, object]) -> str:
     return yaml.dump(data, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=110)
+
+
+def _untaken(path: Path, taken: Collection[Path]) -> Path:
+    """The path, numbered where another query or system has the same name without its special characters."""
+    numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2))
+    return next(one for one in itertools.chain([path], numbered) if one not in taken)
 
 
 def _slug(name: str) -> str:

@@ -137,7 +137,7 @@ def run_usage(result: Result, row: TableRow, qps: float | None = None) -> Usage:
     return Usage(
         embedder=tuple(filter(None, (row["embedder"], (row["embedder"] or "").partition("(")[0]))),
         qps=qps if qps is not None else serial,
-        query_tokens=TokenUse(sum(map(len, texts)) / len(texts) / CHARACTERS_A_TOKEN, estimated=True),
+        query_tokens=TokenUse(sum(map(len, texts)) / max(1, len(texts)) / CHARACTERS_A_TOKEN, estimated=True),
         refresh_tokens=TokenUse(
             size.chunks * size.mean / CHARACTERS_A_TOKEN if size else None, estimated=True
         ),

@@ -17,6 +17,7 @@ from bakeoff.cli.watch import read_questions
 from bakeoff.corpus.tables import as_text
 from bakeoff.corpus.tables.open_table import open_here
 from bakeoff.corpus.tables.places import TablePlace, reading
+from bakeoff.errors import BakeoffError
 from bakeoff.plugins._chunk_table import ChunkTable, ChunkTableParams
 from bakeoff.runs.live.replay import read_expected, read_measured
 from bakeoff.storage.ranking_files import read_rankings
@@ -98,15 +99,17 @@ EXPECTED = (
     b'{"query_id": "q", "text": "t", "results": [{"document": "a", "start": 0, "end": 1, "score": 0.5}]}\n'
 )
 
+IN_PROCESS = (BakeoffError, MemoryError)
+"""Formats that a process reads, which answers with a DataError where memory ends."""
 READERS = [
     Reader("table in CSV", "t.csv", rows, CSV),
     Reader("table in JSONL", "t.jsonl", rows, JSONL),
     Reader("table in JSON", "t.json", rows, json.dumps(RECORDS).encode()),
-    Reader("table in Parquet", "t.parquet", rows, lambda: _parquet(ROWS)),
-    Reader("table in Arrow", "t.arrow", rows, lambda: _arrow(stream=False)),
-    Reader("stream of Arrow", "t.arrow", rows, lambda: _arrow(stream=True)),
-    Reader("table in Excel", "t.xlsx", rows, _excel, needs=("python_calamine", "openpyxl")),
-    Reader("table in SQLite", "t.sqlite", rows, _sqlite),
+    Reader("table in Parquet", "t.parquet", rows, lambda: _parquet(ROWS), IN_PROCESS),
+    Reader("table in Arrow", "t.arrow", rows, lambda: _arrow(stream=False), IN_PROCESS),
+    Reader("stream of Arrow", "t.arrow", rows, lambda: _arrow(stream=True), IN_PROCESS),
+    Reader("table in Excel", "t.xlsx", rows, _excel, IN_PROCESS, needs=("python_calamine", "openpyxl")),
+    Reader("table in SQLite", "t.sqlite", rows, _sqlite, IN_PROCESS),
     Reader("chunks in Parquet", "c.parquet", chunk_table, lambda: _parquet({**ROWS, "vector": VECTORS})),
     Reader("chunks in CSV", "c.csv", chunk_table, CSV),
     Reader("SQuAD", "s.json", squad, SQUAD),

@@ -27,12 +27,20 @@ class CodeDefinition(NamedTuple):
 
 Path = tuple[CodeDefinition, ...]
 """Definitions, outermost first."""
+LONGEST_NAME = 1000
+"""Characters of a title, a dotted name or a breadcrumb, which every chunk repeats."""
+
+
+def shorten(text: str) -> str:
+    """The text, cut where it is too long to be repeated in every chunk."""
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
 
 
 class CodeContext:
     """Contexts of one source file; `mark` starts a comment in its language."""
 
     def __init__(self, style: Style, file: str, about: str, mark: str) -> None:
+        about = shorten(about)
         self._file, self._about, self._mark = file, about, mark
         self._bracketed = f"[file: {file}] {about}".rstrip()
         # chosen once per document, as every chunk has a context
@@ -55,21 +63,21 @@ class CodeContext:
 
     def _natural(self, around: Path, own: Path) -> str:
         about = f" ({self._about.rstrip('.')})" if self._about else ""
-        place = ", ".join(definition.label for definition in (*around, *own))
+        place = shorten(", ".join(definition.label for definition in (*around, *own)))
         return f"From the file {self._file}{about}{', in ' if place else ''}{place}.\n\n"
 
     def _signature(self, around: Path, own: Path) -> str:
         outer = [f"{'  ' * depth}{definition.signature}" for depth, definition in enumerate(around)]
         inner = [f"{'  ' * len(around)}{definition.signature}" for definition in own]
-        return _join_lines([f"{self._mark} {self._file}", *outer, *inner])
+        return _join_lines([f"{self._mark} {self._file}", shorten("\n".join([*outer, *inner]))])
 
 
 def _labels(around: Path, own: Path) -> str:
     """A breadcrumb; definitions that share a chunk form its last step together."""
     if len(own) == 1:
-        return " > ".join([definition.label for definition in around + own])
+        return shorten(" > ".join([definition.label for definition in around + own]))
     together = (", ".join([definition.label for definition in own]),) if own else ()
-    return " > ".join([*[definition.label for definition in around], *together])
+    return shorten(" > ".join([*[definition.label for definition in around], *together]))
 
 
 def section_context(style: Style, file: str, titles: Sequence[str], levels: Sequence[int]) -> str:

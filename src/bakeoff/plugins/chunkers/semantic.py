@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,7 +16,7 @@ from bakeoff.corpus.grammars.parsing import ParseError
 from bakeoff.corpus.segmentation import VERSION
 from bakeoff.plugins._titles import title_of
 from bakeoff.plugins.chunkers._code import CodeBlock, blocks
-from bakeoff.plugins.chunkers._context import CodeContext, Style, section_context
+from bakeoff.plugins.chunkers._context import CodeContext, Style, section_context, shorten
 from bakeoff.plugins.chunkers._pieces import PROSE, SOURCE, Span, split, split_lines, trim
 from bakeoff.types import Document, Piece
 
@@ -25,7 +26,7 @@ _log = logging.getLogger(__name__)
 class SemanticChunker:
     """Keeps functions, methods, classes and sections whole and prepends each chunk's location."""
 
-    version: ClassVar[str] = f"2 with {grammar_versions()} and {VERSION}"
+    version: ClassVar[str] = f"3 with {grammar_versions()} and {VERSION}"
 
     class Params(BaseModel):
         """Parameters of the semantic chunker."""
@@ -112,10 +113,11 @@ class SemanticChunker:
     def _prose(self, document: Document) -> Iterator[Piece]:
         text = document.text
         for part in headings.stretches(text, document.kind):
-            titles = [heading.title for heading in part.trail]
-            levels = [heading.level if document.kind in headings.MARKED else 0 for heading in part.trail]
+            trail = [replace(heading, title=shorten(heading.title)) for heading in part.trail]
+            titles = [heading.title for heading in trail]
+            levels = [heading.level if document.kind in headings.MARKED else 0 for heading in trail]
             context = section_context(self._params.context, document.id, titles, levels)
-            section = headings.label(document.kind, part.trail)
+            section = headings.label(document.kind, trail)
             for start, end in split(text, part.start, part.end, self._params.max_chars, PROSE):
                 if span := trim(text, start, end):
                     yield Piece(*span, context, section)
@@ -123,6 +125,6 @@ class SemanticChunker:
 
 def _symbol(block: CodeBlock) -> str:
     """Dotted names of what a block defines, or of the enclosing scope."""
-    scope = ".".join([definition.symbol for definition in block.path if definition.symbol])
+    scope = shorten(".".join([definition.symbol for definition in block.path if definition.symbol]))
     names = [f"{scope}.{own.symbol}" if scope else own.symbol for own in block.own if own.symbol]
-    return ", ".join(names) or scope
+    return shorten(", ".join(names) or scope)

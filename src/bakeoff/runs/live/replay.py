@@ -92,7 +92,9 @@ def write_expected(rankings: Iterable[ExpectedRanking], path: Path) -> int:
 def read_expected(path: Path) -> list[ExpectedRanking]:
     """Read what `write_expected` wrote."""
     try:
-        with path.open(encoding="utf-8") as lines:  # splitlines() would also end a line at U+2028 in a question
+        with path.open(
+            encoding="utf-8"
+        ) as lines:  # splitlines() would also end a line at U+2028 in a question
             rows = [json.loads(line) for line in lines]
         return [
             ExpectedRanking(**{**row, "results": tuple(ExpectedResult(**one) for one in row["results"])})
