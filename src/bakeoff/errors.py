@@ -66,6 +66,10 @@ class UnreadableFileError(BakeoffError):
     """A reader could not read a file that another may read; the text is a short reason."""
 
 
+class FileLimitError(UnreadableFileError):
+    """A file is above a limit of the experiment, so no other reader is tried."""
+
+
 class MeasureError(UserError):
     """A measure is unknown, or impossible for this unit or truth."""
 

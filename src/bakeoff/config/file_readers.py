@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from bakeoff import registry
 from bakeoff.config.plan import PluginSpec
 from bakeoff.corpus.document_kinds import KIND_OF_SUFFIX, TEXTS, format_of, kind_of
-from bakeoff.errors import BakeoffError, MissingExtraError, UnreadableFileError
+from bakeoff.errors import BakeoffError, FileLimitError, MissingExtraError, UnreadableFileError
 from bakeoff.protocols import Reader
 from bakeoff.types import Document, Skipped, SourceFile
 
@@ -80,6 +80,8 @@ class FileReaders:
         for part in parts:
             try:
                 return self._read(part, found)
+            except FileLimitError as exc:
+                return Skipped(found.id, str(exc))
             except UnreadableFileError as exc:
                 failed[part.name] = str(exc)
             except (BakeoffError, MemoryError):

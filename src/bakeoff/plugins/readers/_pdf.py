@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bakeoff.errors import UnreadableFileError
+from bakeoff.errors import FileLimitError
 from bakeoff.types import Document, Skipped, SourceFile
 
 _NO_TITLES = frozenset({"untitled", "(anonymous)"})
@@ -23,7 +23,8 @@ class PdfParams(BaseModel):
     def check(self, count: int) -> None:
         """Raise for a PDF with too many pages before any is read."""
         if count > self.max_pages:
-            raise UnreadableFileError(f"PDF of {count:,} pages, max_pages is {self.max_pages:,}")
+            fix = f"raise it, as in readers: {{pdf: {{pdfium: {{max_pages: {count}}}}}}}"
+            raise FileLimitError(f"PDF of {count:,} pages, max_pages is {self.max_pages:,}: {fix}")
 
 
 def pdf_document(file: SourceFile, pages: Sequence[str], title: str) -> Document | Skipped:
