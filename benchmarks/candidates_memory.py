@@ -9,16 +9,13 @@ Run with: python benchmarks/candidates_memory.py [CHUNKS]
 from __future__ import annotations
 
 import random
-import re
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-import psutil
-
 from common import Row, show
+from own_memory import watch_memory
 
 CHUNKS = 1_000_000
 A_DOCUMENT = 500
@@ -46,7 +43,7 @@ def main() -> int:
         folder = Path(name)
         _corpus(folder / "docs", chunks)
         begin = time.perf_counter()
-        resident, own = _watched([sys.executable, __file__, "work", str(folder), str(chunks)])
+        resident, own = watch_memory([sys.executable, __file__, "work", str(folder), str(chunks)])
         print(f"{chunks:,} chunks in {time.perf_counter() - begin:.0f} s")
     return show(
         [
@@ -93,39 +90,6 @@ def _corpus(folder: Path, chunks: int) -> None:
     for number in range(chunks // A_DOCUMENT):
         lines = (f"{number}.{at} {' '.join(draw.choices(WORDS, k=9))}." for at in range(A_DOCUMENT * LINES))
         (folder / f"{number:05}.txt").write_text("\n".join(lines) + "\n")
-
-
-def _watched(command: list[str]) -> tuple[float, float]:
-    """The highest resident and own memory of a process and its children until it ends, in MB."""
-    child = subprocess.Popen(command)
-    resident = own = 0.0
-    while child.poll() is None:
-        found = [_memory(one) for one in _family(child.pid)]
-        resident = max(resident, sum(one[0] for one in found))
-        own = max(own, sum(one[1] for one in found))
-        time.sleep(0.05)
-    if child.returncode:
-        raise SystemExit(f"the stages ended with {child.returncode}")
-    return resident, own
-
-
-def _family(pid: int) -> list[int]:
-    try:
-        process = psutil.Process(pid)
-        return [pid, *(one.pid for one in process.children(recursive=True))]
-    except psutil.Error:
-        return []
-
-
-def _memory(pid: int) -> tuple[float, float]:
-    """Resident and own memory of one process in MB; 0 where it has just ended."""
-    try:
-        text = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return 0.0, 0.0
-    found = (re.search(rf"{name}:\s+(\d+) kB", text) for name in ("VmRSS", "RssAnon"))
-    resident, own = (int(one[1]) * 1024 / 1e6 if one else 0.0 for one in found)
-    return resident, own
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
-"""Reading tables: the source and pyarrow over the same columns of 1,000,000 short rows; memory at 5,000,000 rows.
+"""Tables: the source and pyarrow over the same columns of 1,000,000 short rows; memory of reading and of a whole run
+at 5,000,000 rows.
 
 The source gives ids, titles, joined texts and fields; pyarrow only reads the columns. The read stage adds a fingerprint
-of each document and writes the file that later stages map into memory.
+of each document and writes the file that later stages map into memory. The run is `bakeoff run` with 20 questions,
+one chunk for each row and BM25 by Tantivy, on an empty cache; counted is memory of its own (RssAnon), its children
+included. `tables.py run [ROWS]` makes that row alone. Linux only.
 """
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -24,12 +28,15 @@ from bakeoff.pipeline.read import read_documents
 from bakeoff.plugins.sources.table import TableParams, TableSource
 from bakeoff.storage.cache import Cache
 from common import Row, show
+from own_memory import watch_memory
 
 ROWS, MANY = 1_000_000, 5_000_000
 BLOCK = 250_000
 REPEATS = 5
 COLUMNS = ["ticket", "title", "body", "product", "opened"]
 LIMIT_MB = 1_500
+RUN_LIMIT_MB = 2_000
+QUESTIONS = 20
 
 
 def write(path: Path, rows: int) -> None:
@@ -127,16 +134,49 @@ def memory(folder: Path) -> Row:
     )
 
 
+def whole_run(folder: Path, rows: int) -> Iterable[Row]:
+    """A run over many rows, from the table to the report."""
+    write(folder / "run.parquet", rows)
+    asked = [place * 245_489 % rows for place in range(1, QUESTIONS + 1)]
+    queries = [
+        f'  - {{id: q{n}, text: "device {n % 977}, case {n}", truth: {{documents: [T-{n}]}}}}' for n in asked
+    ]
+    (folder / "queries.yaml").write_text("\n".join(["queries:", *queries, ""]))
+    (folder / "bakeoff.yaml").write_text(
+        "name: many\nqueries: queries.yaml\nchunkers: [whole]\nmodes: [bm25]\nstores: [tantivy]\n"
+        "corpus: {table: run.parquet, id: ticket, text: [title, body], fields: [product, opened]}\n"
+    )
+    before, begin = cpu_of_children(), time.perf_counter()
+    command = [sys.executable, "-m", "bakeoff", "run", "--quiet", "--out", "run"]
+    env = {**os.environ, "BAKEOFF_HOME": str(folder / "home")}
+    _, own = watch_memory(command, folder, env)
+    seconds, cpu = time.perf_counter() - begin, cpu_of_children() - before
+    found = pq.read_table(folder / "run" / "scores.parquet", columns=["query_id"])
+    assert found["query_id"].unique().to_pylist() == [f"q{n}" for n in asked]
+    name = f"{rows:,} rows, bakeoff run"
+    yield Row(f"{name}: own memory (RssAnon) with children, limit, MB", own, RUN_LIMIT_MB, "<= 1")
+    yield Row(f"{name}: seconds, CPU seconds of all processes", seconds, cpu)
+
+
+def cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if sys.argv[1:2] == ["run"]:
+        with tempfile.TemporaryDirectory() as scratch:
+            sys.exit(show(whole_run(Path(scratch), int(sys.argv[2]) if len(sys.argv) > 2 else MANY)))
+    elif len(sys.argv) > 1:
         start = peak_mb()
         with tempfile.TemporaryDirectory() as cache:
             read_stage(Path(sys.argv[1]), Path(cache))
         print(f"{peak_mb() - start:.1f}")
     else:
         with tempfile.TemporaryDirectory() as scratch:
-            sys.exit(show([*rates(Path(scratch)), memory(Path(scratch))]))
+            at = Path(scratch)
+            sys.exit(show([*rates(at), memory(at), *whole_run(at, MANY)]))

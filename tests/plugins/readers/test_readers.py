@@ -167,7 +167,9 @@ def test_a_document_of_too_many_pages_or_rows_is_named() -> None:
     for reader in known.PDF_READERS:
         found = read(reader, "a.pdf", target.getvalue(), max_pages=10)
         assert isinstance(found, Skipped) and "12 pages" in found.reason
-    limited = PluginSpec("readers", "pdfium", "pdfium", registry.load("readers", "pdfium").Params(max_pages=10))
+    limited = PluginSpec(
+        "readers", "pdfium", "pdfium", registry.load("readers", "pdfium").Params(max_pages=10)
+    )
     found = file_readers(["a.pdf"], {"pdf": limited}).document(SourceFile("a.pdf", target.getvalue()))
     assert isinstance(found, Skipped) and "max_pages: 12" in found.reason and "damaged" not in found.reason
     long = read("xlsx", "a.xlsx", known.xlsx(), max_rows=3)

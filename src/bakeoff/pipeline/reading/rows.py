@@ -122,7 +122,9 @@ def _check_ids(ids: pa.ChunkedArray) -> None:
     import pyarrow.compute as pc
 
     hashes = np.sort(np.fromiter(map(hash, StringColumn(ids)), np.int64, len(ids)))
-    if (hashes[1:] != hashes[:-1]).all():  # 8 bytes for each id; the ids themselves are counted only where some repeat
+    if (
+        hashes[1:] != hashes[:-1]
+    ).all():  # 8 bytes for each id; the ids themselves are counted only where some repeat
         return
     if pc.count_distinct(ids).as_py() == len(ids):
         return
