@@ -17,7 +17,13 @@ from bakeoff.storage.cache import Cache
 from bakeoff.storage.weights import home_folder as default_home
 from bakeoff.truth.drafting.docstrings import from_docstrings
 from bakeoff.truth.drafting.draft import QueryDraft, choose, query_text, read_back, write_masked
-from bakeoff.truth.drafting.sections import from_headings, from_title, is_presentation
+from bakeoff.truth.drafting.sections import (
+    SHORTEST_BODY,
+    WORDS_ALONE,
+    from_headings,
+    from_title,
+    is_presentation,
+)
 from bakeoff.truth.resolve import UNJUDGED_COPY, resolve
 
 
@@ -79,8 +85,9 @@ def draft_queries(corpus: ReadCorpus, wish: DraftRequest, name: str) -> DraftedQ
     chosen = _resolvable(choose(pool, wish.n, wish.seed), corpus, notes)
     if not chosen:
         raise CorpusError(
-            f"found nothing to draft from in {len(documents)} documents. Drafts come from Python "
-            f"docstrings, headings, titles and SQL relations. {' '.join(notes)}".strip()
+            f"found nothing to draft from in {len(documents)} documents. Drafts come from Python docstrings, headings"
+            f" with {SHORTEST_BODY} characters or more below them, titles of {WORDS_ALONE} words or more, and SQL"
+            f" relations. {' '.join(notes)}".strip()
         )
     if len(chosen) < wish.n:
         notes.append(f"Drafted {len(chosen)} of the {wish.n} requested: the documents offer no more.")

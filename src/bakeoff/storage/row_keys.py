@@ -58,7 +58,9 @@ class KeyIndex:
         self._keys = keys[order]
         fresh = np.ones(len(order), bool)
         fresh[1:] = self._keys[1:] != self._keys[:-1]
-        self._keys, self.first = self._keys[fresh], order[fresh]
+        self.first = order
+        if not fresh.all():
+            self._keys, self.first = self._keys[fresh], order[fresh]
 
     def find(self, wanted: np.ndarray) -> np.ndarray:
         """The first place of each wanted key; −1 where it is not there."""
