@@ -124,6 +124,7 @@ def test_factors_that_change_together_have_one_share() -> None:
     assert found.confounded == (("chunker", "embedder"),) and len(found.notes) == 1
     assert set(shares) == {"chunker and embedder", "mode", REST}
     assert shares["chunker and embedder"] == pytest.approx(0.1**2 / (0.1**2 + 0.01**2))
+    assert [one.levels for one in found.factors] == [2, 2, 0], "the options of a group are its combinations"
 
 
 def test_a_factor_that_varies_among_systems_without_the_other_does_not_separate_them() -> None:

@@ -22,6 +22,7 @@ from bakeoff.errors import ComparisonError
 from bakeoff.stats.arrays import NOISE, BoolArray, FloatArray
 from bakeoff.stats.bootstrap import resampled_means
 from bakeoff.stats.clusters import Clusters, as_clusters
+from bakeoff.stats.number_format import join_names
 
 REST = "interaction of factors"
 
@@ -58,7 +59,7 @@ class FactorAnalysis:
     def confounding_notes(self) -> tuple[str, ...]:
         """One sentence per group of factors that can't be separated."""
         return tuple(
-            f"{' and '.join(group)} change together in these systems, so their shares can't be separated."
+            f"{join_names(group)} change together in these systems, so their shares can't be separated."
             for group in self.confounded
         )
 
@@ -116,9 +117,9 @@ def factor_shares(
     varying = {name: levels for name, levels in factors.items() if _count(levels) > 1}
     groups = _separable(varying)
     columns = {
-        _join_names(group): np.column_stack([_contrasts(varying[name]) for name in group]) for group in groups
+        join_names(group): np.column_stack([_contrasts(varying[name]) for name in group]) for group in groups
     }
-    counts = {_join_names(group): sum(_count(varying[name]) for name in group) for group in groups}
+    counts = {join_names(group): _combinations([varying[name] for name in group]) for group in groups}
     made = _shares(means, _quadratic_forms(systems, columns), counts)
     noise = min(1.0, means.by_chance(whole) / means.seen(whole))
     return FactorAnalysis(
@@ -136,8 +137,9 @@ def _count(levels: Sequence[str | None]) -> int:
     return len({level for level in levels if level is not None})
 
 
-def _join_names(group: tuple[str, ...]) -> str:
-    return " and ".join(group)
+def _combinations(levels: Sequence[Sequence[str | None]]) -> int:
+    """How many different combinations of these factors the systems have; those that have none of them do not count."""
+    return len({row for row in zip(*levels, strict=True) if any(level is not None for level in row)})
 
 
 def _contrasts(levels: Sequence[str | None]) -> FloatArray:
