@@ -100,6 +100,28 @@ def test_on_all_50_with_structural_ties_counted(rows: dict[str, dict[str, float]
     assert pair.interval.high == pytest.approx(0.190, abs=0.006)
 
 
+def test_what_the_source_expected_of_its_models(rows: dict[str, dict[str, float]]) -> None:
+    """MIKA was expected to excel on conceptual and hard queries, MiniLM to keep up on easy ones at twice the speed."""
+    labels = {
+        row["query_id"]: (row["category"], row["difficulty"]) for row in published("mika")["query_results"]
+    }
+    differences = {}
+    for label in ("conceptual_queries", "hard", "incident_lookup", "easy"):
+        kept = [query for query in rows["mika"] if label in labels[query] and query not in unscorable()]
+        some = {model: {query: rows[model][query] for query in kept} for model in FILES}
+        pair = compare(matrix(some, {}), seed=1).pair("mika", "minilm")
+        assert not pair.separated, f"{label} separates the two"
+        differences[label] = (pair.n, round(pair.difference, 3))
+    assert differences == {
+        "conceptual_queries": (12, 0.175),
+        "hard": (14, 0.113),
+        "incident_lookup": (9, 0.139),
+        "easy": (9, 0.139),
+    }
+    times = {model: published(model)["latency_stats"]["mean_total_ms"] for model in FILES}
+    assert times["mika"] / times["minilm"] == pytest.approx(1.34, abs=0.01)
+
+
 @pytest.mark.slow
 def test_tests_agree_with_scipy(rows: dict[str, dict[str, float]]) -> None:
     pair = compare(matrix(rows, unscorable()), seed=1).pair("mika", "minilm")
