@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom, norm
+from scipy.stats import binomtest, norm
 
 from bakeoff.stats import regret
 from bakeoff.stats.comparison import Comparison, ScoreMatrix, SystemSummary
@@ -32,6 +32,8 @@ from common import Row, show
 
 SIZES, SYSTEMS = (10, 22, 50, 200), (2, 8, 50)
 ROUNDS, FIRST_SEED = 200, 20_000
+AGAIN = 10
+"""How many times as many rounds the hardest world of each size gets."""
 MARGIN = DEFAULT_RULE.margin
 EQUAL, HIDDEN = "all equal", "one best, hidden by chance"
 
@@ -173,8 +175,8 @@ class Outcome:
     wrong: float
 
 
-def simulate(case: Case, rounds: int) -> Outcome:
-    """Many samples of one case.
+def simulate(case: Case, rounds: int, first: int = FIRST_SEED) -> Outcome:
+    """Many samples of one case, by seeds from the first.
 
     A loss is what is given up in points, and a margin for each factor of ten in cost above the cheapest system within
     the margin of the best. Of several highest means each is taken equally often.
@@ -183,7 +185,7 @@ def simulate(case: Case, rounds: int) -> Outcome:
     within = milliseconds[gaps <= MARGIN + 1e-9].min()
     losses = gaps + MARGIN * np.maximum(0.0, np.log10(milliseconds / within))
     found = []
-    for seed in range(FIRST_SEED, FIRST_SEED + rounds):
+    for seed in range(first, first + rounds):
         values = WORLDS[case.world].draw(np.random.default_rng([seed, case.n, case.systems]), case.n, gaps)
         made = decide_case(values, milliseconds, seed)
         bounds = np.array([one.bound for one in made.case.evidence.regrets.values()])
@@ -217,23 +219,42 @@ def rounds_of(case: Case, rounds: int) -> int:
     return max(1, {2: 2 * rounds, 8: rounds, 50: rounds // 2}[case.systems])
 
 
-def lowest_by_chance(rounds: int, cells: int) -> float:
-    """The coverage that the lowest of some cells falls below by chance in 5 % of tables, if each is 95 %."""
-    return float(binom.ppf(1 - 0.95 ** (1 / cells), rounds, 0.95)) / rounds
+def hardest_cases(found: dict[Case, Outcome]) -> list[Case]:
+    """For each number of systems and queries the unequal world whose bound covered least often."""
+    return [
+        min(
+            (one for one in found if (one.systems, one.n) == (count, n) and one.shape != EQUAL),
+            key=lambda one: found[one].covered,
+        )
+        for count in SYSTEMS
+        for n in SIZES
+    ]
 
 
-def coverage_rows(found: dict[Case, Outcome], rounds: int) -> Iterator[Row]:
-    """For each number of systems and queries the lowest coverage of its worlds, and the mean."""
-    for count in SYSTEMS:
-        for n in SIZES:
-            cases = [one for one in found if (one.systems, one.n) == (count, n) and one.shape != EQUAL]
-            covered = [found[one].covered for one in cases]
-            where = f"{len(cases)} unequal worlds, {count} systems, n={n}"
-            chance = min(0.93, lowest_by_chance(rounds_of(cases[0], rounds), len(cases)))
-            lowest = f"bound of the recommended covers, lowest of {where}"
-            yield Row(f"{lowest}, against chance", min(covered), chance, ">= 1")
-            yield Row(f"{lowest}: not wider than needed", min(covered), 1.0, "<= 0.97")
-            yield Row(f"bound of the recommended covers, mean of {where}", sum(covered) / len(covered), 1.0)
+def coverage_rows(found: dict[Case, Outcome], again: dict[Case, Outcome], rounds: int) -> Iterator[Row]:
+    """For each size the world that was covered least often, measured again by fresh seeds, and the mean of all worlds.
+
+    The lowest of several shares is too low by chance, so it only chooses the world. A target is missed where the 95 %
+    interval of the new share lies wholly beyond it.
+    """
+    for case, outcome in again.items():
+        cases = [
+            one for one in found if (one.systems, one.n) == (case.systems, case.n) and one.shape != EQUAL
+        ]
+        tries = AGAIN * rounds_of(case, rounds)
+        interval = binomtest(round(outcome.covered * tries), tries).proportion_ci()
+        where = f"hardest of {len(cases)} unequal worlds, {case.systems} systems, n={case.n}"
+        what = f"bound of the recommended covers, {where} ({case.world}, {case.shape}; {tries:,} rounds)"
+        yield Row(what, outcome.covered, 1.0)
+        yield Row(f"{what}: high end of its interval", interval.high, 0.93, ">= 1")
+        yield Row(f"{what}: low end of its interval", interval.low, 0.97, "<= 1")
+        mean = sum(found[one].covered for one in cases) / len(cases)
+        yield Row(
+            f"bound of the recommended covers, mean of {len(cases)} unequal worlds, "
+            f"{case.systems} systems, n={case.n}",
+            mean,
+            1.0,
+        )
 
 
 def loss_rows(found: dict[Case, Outcome]) -> Iterator[Row]:
@@ -293,8 +314,14 @@ def main() -> int:
     with ProcessPoolExecutor(initializer=fewer_draws) as pool:
         tasks = {case: pool.submit(simulate, case, rounds_of(case, rounds)) for case in CASES}
         found = {case: task.result() for case, task in tasks.items()}
+        fresh = FIRST_SEED + 10 * rounds
+        tasks = {
+            case: pool.submit(simulate, case, AGAIN * rounds_of(case, rounds), fresh)
+            for case in hardest_cases(found)
+        }
+        again = {case: task.result() for case, task in tasks.items()}
     print_tables(found)
-    return show([*coverage_rows(found, rounds), *loss_rows(found), *take_rows(found)])
+    return show([*coverage_rows(found, again, rounds), *loss_rows(found), *take_rows(found)])
 
 
 if __name__ == "__main__":

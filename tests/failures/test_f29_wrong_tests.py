@@ -56,7 +56,7 @@ def test_f29_a_pair_is_tested_by_its_own_differences_and_no_curve() -> None:
 
 
 def test_f29_no_t_test_stands_among_the_paired_results() -> None:
-    fields = set(PairComparison.__dataclass_fields__)
+    fields = {name for name in dir(PairComparison) if not name.startswith("_")}
     assert {"p_wilcoxon", "p_randomisation", "p_holm"} <= fields
     assert not any("ttest" in name or name in {"t", "p_t"} for name in fields)
     folder = Path(bakeoff.stats.__file__).parents[1]

@@ -129,7 +129,7 @@ class _Words:
         score = "" if mean is None else f"; it scores {points_to_three(mean)} {self.measure} {self.asked}"
         if self.made.grounds is Grounds.ONLY_WITHIN_LIMITS:
             return f"It is the only system within the limits{score}"
-        which = "of this run" if len(comparison.systems) == 1 else "with enough scored questions"
+        which = "with results" if len(comparison.systems) == 1 else "with enough scored questions"
         return f"It is the only system {which}, so nothing is compared{score}"
 
     def _unscored(self) -> str:
@@ -165,7 +165,8 @@ class _Words:
     def _too_easy(self) -> str:
         share = self.made.case.share_at_best or 0.0
         scores = "every score is" if share == 1 else f"{100 * share:.0f} % of the scores are"
-        return f"Your questions are too easy to rank by quality: {scores} the best possible{self._price()}"
+        easy = "Your only question is" if self.made.case.comparison.common == 1 else "Your questions are"
+        return f"{easy} too easy to rank by quality: {scores} the best possible{self._price()}"
 
     @property
     def _yours(self) -> str:
