@@ -6,7 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from bakeoff import registry
+from bakeoff.corpus.paths import full_match
 from bakeoff.plugins.retrievers.http import shape
+from bakeoff.truth.documents import glob_expression
 
 PLUGIN = registry.load("retrievers", "http")
 
@@ -55,3 +57,17 @@ def test_a_header_s_name_is_one_word(name: str) -> None:
 
 def test_the_shape_of_an_answer_is_short() -> None:
     assert len(shape({"a" * 10_000_000: 1})) < 200
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("pattern", ["*a" * 60 + "b", "**/a" * 30 + "b", "a*" * 60 + "b*.md"])
+def test_no_glob_takes_long_on_any_path(pattern: str) -> None:
+    plugin = registry.load("sources", "folder")
+    name = "a" * 200 + ".md"
+    assert not plugin(plugin.Params(folder=".", include=[pattern]))._included(name)
+    assert not full_match(glob_expression(pattern))(name)
+
+
+def test_globs_of_many_wildcards_match_what_they_name() -> None:
+    matches = full_match(glob_expression("**/a*b*c*/[xy]?.md"))
+    assert matches("docs/a1b2c3/x1.md") and not matches("docs/a1b2c3/z1.md")

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from bakeoff.corpus.paths import full_match
 from bakeoff.errors import TruthError
 from bakeoff.truth.rules import NameMatch
 from bakeoff.types import Skipped
@@ -100,8 +101,8 @@ class Names:
         return [row for row in rows if f"/{self.ids[row].rpartition('.')[0]}".endswith(f"/{name}")]
 
     def _glob(self, pattern: str) -> list[int]:
-        expression = re.compile(glob_expression(pattern))
-        return [row for row, id_ in enumerate(self.ids) if expression.fullmatch(id_)]
+        matches = full_match(glob_expression(pattern))
+        return [row for row, id_ in enumerate(self.ids) if matches(id_)]
 
     def _ambiguous(self, name: str, rows: Sequence[int]) -> str:
         some = ", ".join(self.ids[row] for row in rows[:SHOWN])

@@ -22,6 +22,7 @@ from bakeoff.corpus.document_kinds import (
     format_of,
     kind_of,
 )
+from bakeoff.corpus.paths import full_match
 from bakeoff.errors import CorpusError
 from bakeoff.types import ReadLimits, Skipped, SourceFile, SourceItem
 
@@ -211,9 +212,8 @@ def _version(data: bytes) -> str:
 
 def match_globs(patterns: Iterable[str]) -> Callable[[str], bool]:
     """Test posix paths, ignoring case: `*.py` matches a name anywhere, `docs/**/*.md` a path below the folder."""
-    parts = [_regex(pattern) for pattern in patterns]
-    found = re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
-    return lambda path: found.fullmatch(path) is not None
+    tests = [full_match(_regex(pattern), ignore_case=True) for pattern in patterns]
+    return lambda path: any(test(path) for test in tests)
 
 
 def _regex(pattern: str) -> str:

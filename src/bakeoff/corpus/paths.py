@@ -1,0 +1,26 @@
+"""Patterns of paths, matched in time that grows with the path only: a foreign experiment may write any pattern."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+FEW_WILDCARDS = 3
+"""Python's `re` tries every place for each wildcard; a pattern with more of them is matched by RE2, which does not."""
+
+
+def full_match(expression: str, *, ignore_case: bool = False) -> Callable[[str], bool]:
+    """Whether all of a path matches a regular expression that was made from globs."""
+    if expression.count("*") <= FEW_WILDCARDS:
+        found = re.compile(expression, re.IGNORECASE if ignore_case else 0)
+        return lambda path: found.fullmatch(path) is not None
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole = f"^(?:{expression})$"
+
+    def matches(path: str) -> bool:
+        text = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return bool(pc.match_substring_regex(pa.scalar(text), whole, ignore_case=ignore_case).as_py())
+
+    return matches
