@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from bakeoff import registry
 from bakeoff.corpus.paths import full_match
+from bakeoff.errors import DataError
 from bakeoff.plugins.retrievers.http import shape
 from bakeoff.truth.documents import glob_expression
 
@@ -65,9 +66,16 @@ def test_no_glob_takes_long_on_any_path(pattern: str) -> None:
     plugin = registry.load("sources", "folder")
     name = "a" * 200 + ".md"
     assert not plugin(plugin.Params(folder=".", include=[pattern]))._included(name)
-    assert not full_match(glob_expression(pattern))(name)
+    assert not full_match(pattern, glob_expression(pattern))(name)
 
 
 def test_globs_of_many_wildcards_match_what_they_name() -> None:
-    matches = full_match(glob_expression("**/a*b*c*/[xy]?.md"))
+    pattern = "**/a*b*c*/[xy]?.md"
+    matches = full_match(pattern, glob_expression(pattern))
     assert matches("docs/a1b2c3/x1.md") and not matches("docs/a1b2c3/z1.md")
+
+
+@pytest.mark.parametrize("pattern", ["[z-a].md", "****[z-a]*"])
+def test_a_glob_that_is_none_is_named(pattern: str) -> None:
+    with pytest.raises(DataError, match="z-a"):
+        full_match(pattern, glob_expression(pattern))

@@ -101,7 +101,7 @@ class Names:
         return [row for row in rows if f"/{self.ids[row].rpartition('.')[0]}".endswith(f"/{name}")]
 
     def _glob(self, pattern: str) -> list[int]:
-        matches = full_match(glob_expression(pattern))
+        matches = full_match(pattern, glob_expression(pattern))
         return [row for row, id_ in enumerate(self.ids) if matches(id_)]
 
     def _ambiguous(self, name: str, rows: Sequence[int]) -> str:

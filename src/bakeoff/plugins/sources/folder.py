@@ -212,7 +212,7 @@ def _version(data: bytes) -> str:
 
 def match_globs(patterns: Iterable[str]) -> Callable[[str], bool]:
     """Test posix paths, ignoring case: `*.py` matches a name anywhere, `docs/**/*.md` a path below the folder."""
-    tests = [full_match(_regex(pattern), ignore_case=True) for pattern in patterns]
+    tests = [full_match(pattern, _regex(pattern), ignore_case=True) for pattern in patterns]
     return lambda path: any(test(path) for test in tests)
 
 
