@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bakeoff.presets.lineage.tradeoffs import TradeOff, weigh_trade_off
+from bakeoff.presets.rules import TradeOff, weigh_trade_off
 
 
-def trade(gain: float, price: float, told_apart: bool = True) -> TradeOff:
-    return TradeOff("big", "small", "P@5", (0.4 * gain, 0.4), (20.0 * price, 20.0), told_apart)
+def trade(gain: float, price: float, differs: bool = True) -> TradeOff:
+    return TradeOff("big", "small", "P@5", (0.4 * gain, 0.4), (20.0 * price, 20.0), differs)
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ def test_rules(gain: float, price: float, rule: str) -> None:
     assert weigh_trade_off(trade(gain, price))[0] == rule
 
 
-def test_what_is_not_told_apart_is_no_trade() -> None:
-    name, text = weigh_trade_off(trade(1.5, 2.0, told_apart=False))
+def test_what_is_not_differs_is_no_trade() -> None:
+    name, text = weigh_trade_off(trade(1.5, 2.0, differs=False))
     assert name == "not-shown" and "small is faster" in text
     assert "P@5 0.600 against 0.400" in text and "40" in text and "20" in text
 

@@ -7,8 +7,7 @@ from bakeoff.measures.names import parse
 from bakeoff.measures.presets import preset
 from bakeoff.presets.goldsql.decision import DECISION_A, DECISION_B, S4Case, decide_s4
 from bakeoff.presets.lineage.decision_matrix import decision_matrix, lineage_values
-from bakeoff.presets.lineage.tradeoffs import TradeOff, weigh_trade_off
-from bakeoff.presets.rules import read_bands, weighted_score
+from bakeoff.presets.rules import TradeOff, read_bands, weigh_trade_off, weighted_score
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.verdict import semantic_lift, system_costs
 from bakeoff.stats.bootstrap import BootstrapSettings

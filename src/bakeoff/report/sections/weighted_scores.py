@@ -58,7 +58,7 @@ def _note(system: str, score: WeightedScore, bands: BandReading) -> str:
     """The bands of a system in words, and why its score is missing or may mislead."""
     missing = f" No score: {', '.join(score.missing)} missing." if score.missing else ""
     outside = (
-        f" Its score is {score.clamped_value:.3f} with {' and '.join(score.out_of_range)} held between 0 and 1."
+        f" Its score is {score.clamped_value:.3f} with {' and '.join(score.out_of_range)} clamped to 0–1."
         if score.out_of_range
         else ""
     )
