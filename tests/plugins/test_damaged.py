@@ -126,7 +126,7 @@ def test_a_server_that_tells_strange_things_of_its_model(
     if info == b"[]":  # says nothing, as a server without that page
         assert made.info.max_tokens is None
     else:
-        with pytest.raises(EmbedderError, match=r"another shape|with JSON"):
+        with pytest.raises(EmbedderError, match=address.removeprefix("http://")):
             made.embed(["a"], Role.QUERY)
     made.close()
 
@@ -136,7 +136,7 @@ def test_scores_of_strange_passages(answer: bytes, said: dict[str, bytes], addre
     plugin = registry.load("rerankers", "rerank_api")
     said["/v2/rerank"] = answer
     made = plugin(plugin.Params(base_url=address, api="cohere", retries=0, key_env=""))
-    with pytest.raises(RerankerError, match=r"another shape|with JSON"):
+    with pytest.raises(RerankerError, match=address.removeprefix("http://")):
         made.rerank("a", ["b"])
     made.close()
 
@@ -193,6 +193,6 @@ def test_a_graph_whose_names_are_no_texts(names: dict[str, str], tmp_path: Path)
     if names == {"all": "table"}:  # nobody looks at it
         assert made.embed(["a"], Role.QUERY).shape == (1, 4)
     else:
-        with pytest.raises(EmbedderError, match="refused"):
+        with pytest.raises(EmbedderError, match=r"model\.onnx"):
             made.embed(["a"], Role.QUERY)
     made.close()
