@@ -13,6 +13,7 @@ from bakeoff.benchmark.model_speed import encoder_flop, typical_texts
 from bakeoff.cli.app import app
 
 
+@pytest.mark.slow
 def test_a_model_is_measured_and_one_that_is_not_here_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

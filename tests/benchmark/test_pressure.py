@@ -227,6 +227,7 @@ def test_systems_of_a_run(home: Path, tiny: Path, tmp_path: Path) -> None:
     assert open_load("runs/one").record["origin"]["kind"] == "run"
 
 
+@pytest.mark.slow
 def test_answers_under_load_are_the_runs_answers(home: Path, tiny: Path) -> None:
     from bakeoff.benchmark.load.experiment_targets import ExperimentTargets
     from bakeoff.config import experiment

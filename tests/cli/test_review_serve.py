@@ -52,6 +52,7 @@ def test_a_port_that_is_taken_is_said(review: Path, cli: Cli) -> None:
     assert "--port" in done.err
 
 
+@pytest.mark.slow
 def test_a_run_without_a_review_begins_one_and_ctrl_c_says_what_is_next(ran: Any, home: Path) -> None:
     command = [sys.executable, "-u", "-m", "bakeoff", "review", "serve", str(ran.result.path), "--port", "0",
                "--no-browser", "--reviewer", "Ann Ö."]  # fmt: skip

@@ -190,6 +190,7 @@ def test_difficulties_are_mixed() -> None:
         assert counts[difficulty] / len(QUERIES) == pytest.approx(share, abs=0.05)
 
 
+@pytest.mark.slow
 def test_truth_is_in_the_corpus() -> None:
     for query in ANSWERABLE:
         symbols = list(_symbols(query["truth"]))
@@ -240,6 +241,7 @@ def test_every_negative_has_words_to_look_for() -> None:
     assert {query["id"] for query in NEGATIVE} == set(ABSENT)
 
 
+@pytest.mark.slow
 def test_nothing_answers_a_negative_question() -> None:
     for query in sorted(ABSENT):
         wanted = re.compile(ABSENT[query], re.IGNORECASE)

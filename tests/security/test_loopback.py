@@ -54,6 +54,7 @@ def dashboard(home: Path) -> Iterator[psutil.Process]:
     process.wait(60)
 
 
+@pytest.mark.slow
 def test_the_dashboard_listens_on_loopback_only(dashboard: psutil.Process) -> None:
     assert listening([dashboard, *dashboard.children(recursive=True)]) == {HOST}
 

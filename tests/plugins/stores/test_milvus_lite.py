@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("milvus_lite")
 
 
+@pytest.mark.slow
 def test_a_process_that_does_not_listen_yet_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def test_sql_is_spread_over_s0_s_categories(experiment: Corpora) -> None:
     assert max(Counter(draft.document for draft in made.drafts).values()) <= 4
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(experiment: Corpora) -> None:
     path = experiment("sql")
     texts = []
