@@ -81,8 +81,8 @@ def probe_endpoint(url: str, body: Json, question: str, documents: Collection[st
         id=name,
         text=text,
         score=_score(leaves),
-        start=_named(leaves, STARTS, int),
-        end=_named(leaves, ENDS, int),
+        start=_find_field(leaves, STARTS, int),
+        end=_find_field(leaves, ENDS, int),
         results=len(rows),
         known=known,
     )
@@ -96,16 +96,16 @@ def _ask(url: str, body: Json, question: str) -> Json:
     path = f"{at.path or '/'}{f'?{at.query}' if at.query else ''}"
     path = path.replace("{query}", quote(question, safe="")).replace("{k}", str(SAMPLE_K))
     try:
-        return client.request("GET" if body is None else "POST", path, _filled(body, question))
+        return client.request("GET" if body is None else "POST", path, _fill_template(body, question))
     finally:
         client.close()
 
 
-def _filled(template: Json, question: str) -> Json:
+def _fill_template(template: Json, question: str) -> Json:
     if isinstance(template, dict):
-        return {name: _filled(one, question) for name, one in template.items()}
+        return {name: _fill_template(one, question) for name, one in template.items()}
     if isinstance(template, list):
-        return [_filled(one, question) for one in template]
+        return [_fill_template(one, question) for one in template]
     if template == "{k}":
         return SAMPLE_K
     return template.replace("{query}", question) if isinstance(template, str) else template
@@ -160,7 +160,7 @@ def _id(leaves: dict[str, list[Json]], documents: Collection[str]) -> tuple[str 
     best = max(counts, key=lambda path: counts[path], default=None)
     if best is not None and counts[best]:
         return best, counts[best]
-    return (None if _text(leaves) else _named(leaves, IDS, (str, int))), 0
+    return (None if _text(leaves) else _find_field(leaves, IDS, (str, int))), 0
 
 
 def _text(leaves: dict[str, list[Json]]) -> str | None:
@@ -186,7 +186,9 @@ def _score(leaves: dict[str, list[Json]]) -> str | None:
     return next(iter((*named, *falling)), None)
 
 
-def _named(leaves: dict[str, list[Json]], names: Sequence[str], kind: type | tuple[type, ...]) -> str | None:
+def _find_field(
+    leaves: dict[str, list[Json]], names: Sequence[str], kind: type | tuple[type, ...]
+) -> str | None:
     for name in names:
         for path, values in leaves.items():
             if path.rpartition(".")[2].strip('"').lower() == name and all(

@@ -187,7 +187,7 @@ def _read_fastembed(row: _FastEmbed) -> ModelChoice:
         return ModelChoice("fastembed", row.model, "minilm")
     folder = _weights_folder(row.model)
     there = (folder / "tokenizer.json").is_file()
-    entry = _catalogued(row.model)
+    entry = _find_catalogued(row.model)
     if entry is not None and not there and here(entry) is not None:  # FastEmbed puts no prompt before a query
         return ModelChoice(
             "fastembed", row.model, entry.plugin, {"model": entry.name, "name": row.model, "query_prompt": ""}
@@ -203,7 +203,7 @@ def _read_fastembed(row: _FastEmbed) -> ModelChoice:
     return ModelChoice("fastembed", row.model, "onnx", params, "" if there else missing)
 
 
-def _catalogued(model: str) -> CatalogueEntry | None:
+def _find_catalogued(model: str) -> CatalogueEntry | None:
     """The catalogued full-precision model that a hub lists under this name."""
     return next(
         (

@@ -14,7 +14,7 @@ TUNABLE_ENGINE = "postings"
 """The engine where k1 and b can be set: one index serves every pair of them."""
 
 RERANK = "rerank"
-"""The pipeline stage that stands for each of the experiment's rerankers."""
+"""The pipeline stage that means each of the experiment's rerankers."""
 
 TUNED = "tuned"
 WEIGHT = 0.5

@@ -66,7 +66,7 @@ class SystemReader:
     def _combinations(self) -> Iterator[System]:
         embedders = self._embedders()
         chunkers = self._chunkers(embedders)
-        placed = self._placed("stores")
+        placed = self._part_forms("stores")
         stores = [(part, search) for place, part in placed for search in self._searches(place, part)]
         ways = self.ways()
         self._check_stores(ways, placed)
@@ -249,9 +249,9 @@ class SystemReader:
         return able
 
     def _parts(self, kind: str) -> list[PluginSpec]:
-        return [part for _, part in self._placed(kind)]
+        return [part for _, part in self._part_forms(kind)]
 
-    def _placed(self, kind: str) -> list[tuple[int, PluginSpec]]:
+    def _part_forms(self, kind: str) -> list[tuple[int, PluginSpec]]:
         """Parts of a kind in each of their vector forms, with their positions in the file."""
         given: list[RawSpec] = getattr(self._file, kind)
         found = [(i, one) for i, item in enumerate(given) for one in self._forms.parts(kind, (kind, i), item)]

@@ -40,7 +40,7 @@ class ScoreTable:
         return tuple(dict.fromkeys(name for found in self.scores.values() for name in found))
 
     def measure(self, wanted: str | None) -> str:
-        """The table's own name of a measure; None stands for its only one."""
+        """The table's own name of a measure; None for its only one."""
         known = self.measures
         if wanted is None:
             if len(known) == 1:

@@ -48,11 +48,11 @@ class ReadOnlyStore:
 
     def search(self, vector: np.ndarray, k: int, query: BaseModel) -> Hits:
         """Return the k nearest rows; ids without a chunk are dropped, and a chunk counts once."""
-        return self.mapped(self._store.search_existing(vector, k, query))
+        return self.map_ids(self._store.search_existing(vector, k, query))
 
     def search_asked(self, vector: np.ndarray, k: int, query: BaseModel, asked: Where) -> Hits:
         """Return the k nearest rows whose own payload satisfies a filter."""
-        return self.mapped(self._store.search_existing(vector, k, query, asked))
+        return self.map_ids(self._store.search_existing(vector, k, query, asked))
 
     def search_exactly(self, requests: Sequence[SearchRequest], k: int, metric: Metric) -> list[Hits]:
         """Exact search for each request; the vectors are read once per distinct filter."""
@@ -62,7 +62,7 @@ class ReadOnlyStore:
             nearest = NearestRows([_dense(requests[place]) for place in places], k, metric)
             for rows in self._pages(where):
                 nearest.add(rows)
-            found |= dict(zip(places, map(self.mapped, nearest.named()), strict=True))
+            found |= dict(zip(places, map(self.map_ids, nearest.named_hits()), strict=True))
         return [found[place] for place in range(len(requests))]
 
     def _pages(self, where: Where) -> Iterator[NamedVectors]:
@@ -72,7 +72,7 @@ class ReadOnlyStore:
             rows = self._store.read_existing(where, rows.after)
             yield rows
 
-    def mapped(self, found: NamedHits) -> Hits:
+    def map_ids(self, found: NamedHits) -> Hits:
         """Translate an answer's ids into chunk rows."""
         import numpy as np
 
@@ -116,7 +116,7 @@ class NearestRows:
             self._best[place] = sorted([*self._best[place], *page])[: self._k]
         self._read += len(rows.ids)
 
-    def named(self) -> list[NamedHits]:
+    def named_hits(self) -> list[NamedHits]:
         """Return the ids of the nearest rows of each vector."""
         return [
             NamedHits(tuple(name for _, _, name in best), tuple(-far for far, _, _ in best))
@@ -223,9 +223,9 @@ def _check_ids(
 
     query = cast("type[CompleteStore]", registry.load("stores", part.name)).Query()
     found = store.search_existing(np.full(dims, dims**-0.5, np.float32), min(PROBED, facts.rows), query)
-    known = len(opened.mapped(found).ids)
+    known = len(opened.map_ids(found).ids)
     unknown = [
-        name for name in dict.fromkeys(found.ids) if not len(opened.mapped(NamedHits((name,), (0.0,))).ids)
+        name for name in dict.fromkeys(found.ids) if not len(opened.map_ids(NamedHits((name,), (0.0,))).ids)
     ]
     if not known:
         raise StoreError(

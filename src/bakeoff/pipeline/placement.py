@@ -96,9 +96,9 @@ class Placer:
                 return Placement("given", doc, row.start, row.end)
         elif not row.text or not row.text.strip():
             return Placement("document", doc, 0, length)
-        return (self._located(doc, row.text) if row.text else None) or Placement("unlocated", doc)
+        return (self._locate_text(doc, row.text) if row.text else None) or Placement("unlocated", doc)
 
-    def _located(self, doc: int, text: str) -> Placement | None:
+    def _locate_text(self, doc: int, text: str) -> Placement | None:
         for how in (self._exact, self._fold, self._overlap):
             if (found := how(doc, text)) is not None:
                 return found

@@ -106,13 +106,13 @@ class QueryExecutor:
         count = len(ranking.hits)
         return SystemAnswers(
             ranking.truncate(pipeline.depth),
-            self._embedded(system),
+            self._query_vectors(system),
             tuple(search.first(count) for search in searches),
             fused.first(count) if fused is not None else None,
             tuple(one.first(count) for one in reranks),
         )
 
-    def _embedded(self, system: System) -> QueryVectors | None:
+    def _query_vectors(self, system: System) -> QueryVectors | None:
         """The query vectors of a system's first model, with the times of all its models."""
         made = [self.artifacts.query_vectors(part, system.chunker) for part in system.models]
         if not made:

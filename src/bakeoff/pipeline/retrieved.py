@@ -145,7 +145,7 @@ class RetrievedPassages:
         if placement.how not in OUTSIDE:
             start, end = placement.start, placement.end
             return _Passage(placement.doc, start, end, self.placer.text(placement.doc)[start:end])
-        row = row._replace(document=_masked(row.document), text=_masked(row.text))
+        row = row._replace(document=_mask_secrets(row.document), text=_mask_secrets(row.text))
         self.lost.append(row)
         text = row.text or ""
         name = row.document if placement.how == "unknown id" else f"unplaced:{fingerprint(text)[:12]}"
@@ -190,7 +190,7 @@ class _PlaceInDocument:
         return [one.start for one in found], [label(kind, one.trail) for one in found]
 
 
-def _masked(text: str | None) -> str | None:
+def _mask_secrets(text: str | None) -> str | None:
     """Mask secrets in a row outside the corpus before storing it: a server may echo the key it was sent."""
     return text and redact(text)
 

@@ -139,28 +139,32 @@ class FormedStore:
         """Return the k nearest rows to a full-length query vector."""
         if self._own is not None:
             return self._own.search_rescored(vector, k, query, k * self._form.rescore)
-        return self._rescored(vector, k, lambda asked, count: self._store.search(asked, count, query))
+        return self._search_and_rescore(
+            vector, k, lambda asked, count: self._store.search(asked, count, query)
+        )
 
     def search_where(self, vector: np.ndarray, k: int, query: BaseModel, where: Where) -> Hits:
         """Return the k nearest rows within a filter."""
         if self._own is not None:
             return self._own.search_rescored(vector, k, query, k * self._form.rescore, where)
-        return self._rescored(
+        return self._search_and_rescore(
             vector, k, lambda asked, count: self._store.search_where(asked, count, query, where)
         )
 
     def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: BaseModel) -> Hits:
         """The store's own hybrid search, which is never rescored."""
-        return self._store.search_hybrid(text, self._asked(vector), k, query)
+        return self._store.search_hybrid(text, self._truncate_query(vector), k, query)
 
-    def _asked(self, vector: np.ndarray) -> np.ndarray:
+    def _truncate_query(self, vector: np.ndarray) -> np.ndarray:
         dims = self._form.dims
         return vector if dims is None or dims == len(vector) else cut(vector, dims)
 
-    def _rescored(self, vector: np.ndarray, k: int, find: Callable[[np.ndarray, int], Hits]) -> Hits:
+    def _search_and_rescore(
+        self, vector: np.ndarray, k: int, find: Callable[[np.ndarray, int], Hits]
+    ) -> Hits:
         if self._full is None:
-            return find(self._asked(vector), k)
-        found = find(self._asked(vector), k * self._form.rescore)
+            return find(self._truncate_query(vector), k)
+        found = find(self._truncate_query(vector), k * self._form.rescore)
         return order_by_full_vectors(found.ids, self._full[found.ids], vector, self._metric, k)
 
 

@@ -164,7 +164,7 @@ def _check_unique(ids: pa.ChunkedArray, where: str) -> None:
 def _matrix(column: pa.Array, names: Sequence[str], name: str, where: str) -> np.ndarray:
     """Vectors as rows; a missing one, or one of another length, is an error."""
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        column = _parsed(column, name, where)
+        column = _parse_vectors(column, name, where)
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()
         raise DataError(f'{where}, column "{name}": chunk {names[row]!r} has no vector.')
@@ -189,7 +189,7 @@ def _matrix(column: pa.Array, names: Sequence[str], name: str, where: str) -> np
     return matrix
 
 
-def _parsed(column: pa.Array, name: str, where: str) -> pa.Array:
+def _parse_vectors(column: pa.Array, name: str, where: str) -> pa.Array:
     """Parse vectors written as text, such as [0.1, 0.2]."""
     try:
         rows = [None if text is None else json.loads(text) for text in column.to_pylist()]

@@ -91,7 +91,7 @@ class VerdictInput:
 
     @property
     def share_at_best(self) -> float | None:
-        """Share of the group's scores that are the best possible; None if there is no best."""
+        """Share of the group's scores that are the best possible; None without a best."""
         return share_at_best(self.comparison, self.group)
 
     @property

@@ -110,7 +110,7 @@ def _chosen(rule: Sections, known: pa.ChunkedArray, what: str) -> np.ndarray:
     good = [title for title in titles if any(matches(title, wanted) for wanted in rule.names)]
     if not good:
         other = "documents" if rule.over == "chunks" else "chunks"
-        remedy = f"Fix the title, or say over: {other}."
+        remedy = f"Fix the title, or use over: {other}."
         raise TruthError(lines=[f"{_unmatched_text(wanted, titles, what)} {remedy}" for wanted in rule.names])
     return np.flatnonzero(pc.is_in(known, value_set=pa.array(good, known.type)).to_numpy())
 

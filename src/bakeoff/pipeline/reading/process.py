@@ -54,7 +54,7 @@ class ReaderProcesses:
     ) -> None:
         self._source, self._readers, self._on_read = source, readers, on_read
         self._lock = threading.Lock()
-        sent = _pickled(readers)
+        sent = _pickle_readers(readers)
         packed = sum(readers.packed(item.id) for item in items) // PACKED_PER_PROCESS
         large = sum(item.size > SMALL_BYTES for item in items) // LARGE_PER_PROCESS
         count = max(1, min(available_cores(), max(packed, large))) if sent else 1
@@ -118,7 +118,7 @@ class _Process:
         self._process.end()
 
 
-def _pickled(readers: FileReaders) -> bytes:
+def _pickle_readers(readers: FileReaders) -> bytes:
     """Serialise the readers for another process; empty if they exist only in this one."""
     try:
         return b"" if readers.local else pickle.dumps(readers)

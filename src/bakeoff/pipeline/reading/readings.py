@@ -48,7 +48,7 @@ def read_corpus(plan: Plan, context: StageContext, sample: Sample | None = None)
     language = plan.settings.language or detect_language(_sample_texts(corpus))
     given = plan.settings.language is not None
     found = {label: replace(one, language=language, language_given=given) for label, one in found.items()}
-    return next(iter(found.values())) if len(found) == 1 else _aligned(found)
+    return next(iter(found.values())) if len(found) == 1 else _align(found)
 
 
 def _sample_texts(corpus: ReadCorpus) -> list[str]:
@@ -148,7 +148,7 @@ def _unused_readers(readings: tuple[Reading, ...], corpus: ReadCorpus) -> list[s
     return [f"readers: no file is of the kind {kind}." for kind in named if kind not in kinds]
 
 
-def _aligned(found: dict[str, ReadCorpus]) -> ReadCorpus:
+def _align(found: dict[str, ReadCorpus]) -> ReadCorpus:
     """Align the readings to the same rows, and choose the text that truth is resolved on."""
     rows = {label: _by_id(corpus.documents) for label, corpus in found.items()}
     ids = sorted({name for table in rows.values() for name in table})

@@ -88,7 +88,7 @@ class LlamaCppEmbedder:
     @cached_property
     def info(self) -> ModelInfo:
         """What identifies these vectors; the file is made where it is not there yet."""
-        converted, entry = self._converted, entries().get(self._params.model)
+        converted, entry = self._is_converted, entries().get(self._params.model)
         suffix = f"-gguf-{self._params.quantization or 'none'}" if converted else ""
         found = self._weights if converted or self._params.model else None
         return ModelInfo(
@@ -129,7 +129,7 @@ class LlamaCppEmbedder:
         return find(self._params.model or NAME, self._params.weights)
 
     @property
-    def _converted(self) -> bool:
+    def _is_converted(self) -> bool:
         """Whether the file is made here, of MiniLM's weights."""
         return self._params.file is None and not self._params.model
 

@@ -41,14 +41,14 @@ class UseEmbedder:
         """Identity of these vectors: model, revision and settings."""
         entry = find_entry(self._params.model)
         return ModelInfo(
-            name=self._found.model,
+            name=self._weights.model,
             dims=entry.dims or 0,
             max_tokens=None,
             revision=f"onnxruntime-extensions {onnxruntime_extensions.__version__}",
-            weights=self._found.hashes["model.onnx"],
+            weights=self._weights.hashes["model.onnx"],
             normalised=True,
             pooling="graph",
-            licence=self._found.licence,
+            licence=self._weights.licence,
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
@@ -62,7 +62,7 @@ class UseEmbedder:
         self._session.close()
 
     @cached_property
-    def _found(self) -> FoundWeights:
+    def _weights(self) -> FoundWeights:
         return find(self._params.model)
 
     def _run(self, text: str) -> np.ndarray:
@@ -80,7 +80,7 @@ class UseEmbedder:
         options.log_severity_level = 4  # failures are raised
         try:
             return onnxruntime.InferenceSession(
-                str(self._found.folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+                str(self._weights.folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
             )
         except REFUSED as exc:
             raise EmbedderError(

@@ -102,17 +102,17 @@ class Bm25SparseEncoder:
     def _count(self, text: str) -> Counter[str]:
         return Counter(self._analyzer.terms(text))
 
-    def _known(self, words: Counter[str]) -> tuple[np.ndarray, np.ndarray]:
+    def _count_known(self, words: Counter[str]) -> tuple[np.ndarray, np.ndarray]:
         """Known terms of a text, ascending, and their frequencies."""
         found = sorted((self._terms[word], times) for word, times in words.items() if word in self._terms)
         terms, times = np.array(found, np.float64).reshape(-1, 2).T
         return terms.astype(np.int32), times
 
     def _query_row(self, words: Counter[str]) -> tuple[np.ndarray, np.ndarray]:
-        terms, times = self._known(words)
+        terms, times = self._count_known(words)
         return terms, self._rarity[terms] * times
 
     def _chunk_row(self, words: Counter[str]) -> tuple[np.ndarray, np.ndarray]:
-        terms, times = self._known(words)
+        terms, times = self._count_known(words)
         length = words.total() / self._mean
         return terms, saturation(times, length, self._params.k1, self._params.b)

@@ -38,7 +38,7 @@ class IpynbReader:
             return make_document(file, blocks)
 
     def _cell(self, cell: dict[str, Any], language: str) -> Iterator[str]:
-        source = _joined(cell.get("source", cell.get("input", "")))
+        source = _join_lines(cell.get("source", cell.get("input", "")))
         if cell.get("cell_type") != "code":
             yield source
             return
@@ -49,9 +49,9 @@ class IpynbReader:
 
 
 def _output(found: dict[str, Any]) -> str:
-    text = _joined(found.get("text", found.get("data", {}).get("text/plain", "")))
+    text = _join_lines(found.get("text", found.get("data", {}).get("text/plain", "")))
     return f"```\n{text.strip()}\n```" if text.strip() else ""
 
 
-def _joined(text: str | list[str]) -> str:
+def _join_lines(text: str | list[str]) -> str:
     return text if isinstance(text, str) else "".join(text)

@@ -141,7 +141,7 @@ class HttpRetriever:
         self.takes_filters = bool(params.filters)
         self._hits = jmespath.compile(params.hits)
         self._fields = {
-            name: _compiled(getattr(params, name)) for name in ("id", "text", "score", "start", "end")
+            name: _compile_path(getattr(params, name)) for name in ("id", "text", "score", "start", "end")
         }
 
     def pace(self) -> None:
@@ -156,7 +156,7 @@ class HttpRetriever:
         else:
             values["filters"] = [self._filter(one) for one in where]
         path = self._path.replace("{query}", quote(text, safe="")).replace("{k}", str(k))
-        answer = self._server.request(self._params.method, path, filled(self._params.body, values))
+        answer = self._server.request(self._params.method, path, fill_template(self._params.body, values))
         return self._rows(answer)
 
     def close(self) -> None:
@@ -199,7 +199,7 @@ class HttpRetriever:
             raise RetrieverError(
                 f"filters.{one.field} does not use {' or '.join(unsent)}, which a question's filter has. Add it."
             )
-        return filled(template, values)
+        return fill_template(template, values)
 
 
 def _filter_values(one: Condition) -> dict[str, Any]:
@@ -217,14 +217,14 @@ def _iso(seconds: float | None) -> str | None:
     )
 
 
-def filled(template: Any, values: Mapping[str, Any]) -> Any:
+def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
     """Fill the {names} in a template; a text that is a single name becomes its value, or is dropped if it has
     none."""
     if isinstance(template, dict):
-        made = {name: filled(one, values) for name, one in template.items()}
+        made = {name: fill_template(one, values) for name, one in template.items()}
         return {name: one for name, one in made.items() if one is not None or template[name] is None}
     if isinstance(template, list):
-        return [filled(one, values) for one in template]
+        return [fill_template(one, values) for one in template]
     if not isinstance(template, str):
         return template
     alone = template[1:-1] if template[:1] == "{" and template[-1:] == "}" else ""
@@ -258,7 +258,7 @@ def _filled_header(value: str, origin: str) -> str:
     return text
 
 
-def _compiled(path: str | None) -> ParsedResult | None:
+def _compile_path(path: str | None) -> ParsedResult | None:
     return None if path is None else jmespath.compile(path)
 
 

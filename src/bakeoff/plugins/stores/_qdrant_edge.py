@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -240,7 +240,8 @@ class Edge(HoldsKind, PayloadSchemaMixin):
         assert self._shard is not None
         among = filter_of(self, where, EdgeWords()) if where else None
         how = self._search_params(k, query, candidates)
-        return self._answer(self._shard.search(edge.SearchRequest(nearest, k, filter=among, params=how)))
+        found = self._shard.search(edge.SearchRequest(nearest, k, filter=among, params=how))
+        return read_hits(found, self._metric)
 
     def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
         """Open an existing shard, in the folder of its name; its metric is in its own settings file."""
@@ -278,7 +279,8 @@ class Edge(HoldsKind, PayloadSchemaMixin):
         assert self._shard is not None
         how = self._search_params(k, query)
         asked = [edge.QueryRequest(k, query=edge.Query.Nearest(row), params=how) for row in vectors.tolist()]
-        return [self._answer(found) for found in self._shard.query_batch(edge.QueryBatchRequest(asked))]
+        answers = self._shard.query_batch(edge.QueryBatchRequest(asked))
+        return [read_hits(found, self._metric) for found in answers]
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         assert self._shard is not None
@@ -303,10 +305,6 @@ class Edge(HoldsKind, PayloadSchemaMixin):
         ef = max(query.ef, k, candidates)
         return edge.SearchParams(hnsw_ef=ef, quantization=small if self.storage in QUANTISED else None)
 
-    def _answer(self, found: list[Any]) -> Hits:
-        scores = np.array([point.score for point in found], np.float64)
-        return make_hits([point.id for point in found], -(scores**2) if self._metric is Metric.L2 else scores)
-
     def _load(self) -> int:
         self._shard = edge.EdgeShard.load(str(self._folder))
         return int(self._shard.count(edge.CountRequest(exact=True)))
@@ -320,6 +318,12 @@ class Edge(HoldsKind, PayloadSchemaMixin):
                 f"Qdrant holds {state.points_count} of {self._rows} rows, {state.indexed_vectors_count} of them "
                 "in its HNSW index."
             )
+
+
+def read_hits(points: Sequence[Any], metric: Metric) -> Hits:
+    """Hits from points; the engine's Euclidean distance becomes minus its square."""
+    scores = np.array([point.score for point in points], np.float64)
+    return make_hits([point.id for point in points], -(scores**2) if metric is Metric.L2 else scores)
 
 
 def read_named(points: Iterable[Any], field: str, metric: Metric) -> NamedHits:

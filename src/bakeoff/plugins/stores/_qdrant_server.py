@@ -39,6 +39,7 @@ from bakeoff.plugins.stores._qdrant_edge import (
     QdrantQuery,
     adopted_fields,
     filter_of,
+    read_hits,
     read_named,
     read_vectors,
 )
@@ -255,7 +256,8 @@ class QdrantServer(HoldsKind, PayloadSchemaMixin):
         how = self._search_params(k, query, candidates)
         asked = {"limit": k, "search_params": how, "query_filter": among, "with_payload": False}
         asked["consistency"] = READS[query.consistency]
-        return self._answer(self._client.query_points(self._name, vector, using=using, **asked))
+        found = self._client.query_points(self._name, vector, using=using, **asked)
+        return read_hits(found.points, self._metric)
 
     @ENGINE
     def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
@@ -303,7 +305,7 @@ class QdrantServer(HoldsKind, PayloadSchemaMixin):
         how = self._search_params(k, query)
         asked = [models.QueryRequest(query=row, limit=k, params=how) for row in vectors.tolist()]
         found_for = partial(self._client.query_batch_points, self._name, consistency=READS[query.consistency])
-        return [self._answer(found) for found in found_for(asked)]
+        return [read_hits(found.points, self._metric) for found in found_for(asked)]
 
     @ENGINE
     def payloads(self, ids: np.ndarray) -> list[Payload]:
@@ -329,11 +331,6 @@ class QdrantServer(HoldsKind, PayloadSchemaMixin):
         )
         ef = max(query.ef, k, candidates)
         return models.SearchParams(hnsw_ef=ef, quantization=small if self.storage in QUANTISED else None)
-
-    def _answer(self, found: Any) -> Hits:
-        scores = np.array([point.score for point in found.points], np.float64)
-        squared = -(scores**2) if self._metric is Metric.L2 else scores
-        return make_hits([point.id for point in found.points], squared)
 
     def _is_indexed(self) -> bool:
         """Whether no optimizer is running and the graph covers every row (or there is too little to index)."""

@@ -74,7 +74,7 @@ class EncodedCase:
         )
 
     def open(self, bench: StoreFixture) -> CompleteStore:
-        """A store that is told the kind of its rows."""
+        """A store with the kind of its rows declared."""
         store = bench.make()
         if _filters(bench):
             store.declare(FIELDS)
