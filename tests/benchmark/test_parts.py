@@ -100,7 +100,7 @@ def test_small_bases_have_no_r100() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "message"), [([1, 1], "twice"), ([5], "row 5"), ([1, 2, 3], "3 rows where 2")]
+    ("ids", "message"), [([1, 1], "twice"), ([5], "row 5"), ([1, 2, 3], "3 rows instead of 2")]
 )
 def test_answers_that_cannot_be(ids: list[int], message: str) -> None:
     with pytest.raises(StoreError, match=message):

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -470,7 +471,7 @@ def test_factors_that_change_together_are_named_with_one_share(
     shown = cli("run", "--verbose", "--out", "out").out
     assert cli("report", "out", "--format", "md").code == 0
     for text in (shown, Path("out/report.html").read_text(), Path("out/report.md").read_text()):
-        text = " ".join(text.split())
+        text = " ".join(unescape(text).split())
         assert "chunker and store" in text and factors["notes"][0] in text
 
 

@@ -144,7 +144,7 @@ def test_served_order_wins_over_scores_in_a_file(tmp_path: Path) -> None:
         (QRELS, {"q1": {"a": float("nan")}}, "the score is nan"),
         (QRELS, {"q1": {"a": "high"}}, "the score is 'high'"),
         ({"q1": {"a": 0.5}}, {"q1": {"a": 1.0}}, "the grade is 0.5"),
-        (QRELS, {"q1": ["a", "a"]}, "item 'a' is in the ranking of query 'q1' twice"),
+        (QRELS, {"q1": ["a", "a"]}, "item 'a' occurs twice in the ranking of query 'q1'"),
         (QRELS, {"q1": ["a"], "q2": {"a": 1.0}}, "other queries have a list"),
         (QRELS, 7, "cannot read int"),
         (QRELS, pa.table({"query": ["q1"], "item": ["a"]}), "none of the columns score"),

@@ -23,7 +23,7 @@ def test_the_row_of_a_system_says_what_it_is(ran: Any) -> None:
     assert (row["status"], row["reason"], row["dims"], row["stand_in"]) == ("done", "", 64, False)
     assert row["chunks"] == 14 and row["index_bytes"] > 14 * 64 * 4
     kind, name, version, params = json.loads(row["params"])[0]
-    assert (kind, name) == ("chunkers", "semantic") and version.startswith("2") and "max_chars" in params
+    assert (kind, name) == ("chunkers", "semantic") and version.startswith("3") and "max_chars" in params
     words = rows["line · bm25"]
     assert (words["embedder"], words["store"], words["dims"]) == (None, "tantivy", None)
 

@@ -99,7 +99,7 @@ def test_an_address_that_cannot_be_read_is_not_shown(tmp_path: Path, monkeypatch
     monkeypatch.setenv("BAKEOFF_PGVECTOR_DSN", "postgresql://me:s3cret@[::1/x")
     monkeypatch.setenv("BAKEOFF_REDIS_URL", "http://:s3cret@127.0.0.1")
     for name in ADDRESS:
-        with pytest.raises(StoreError, match="cannot be read") as caught:
+        with pytest.raises(StoreError, match=r"can't be parsed|cannot be read") as caught:
             made(name, tmp_path).create("x", 4, Metric.COSINE)
         assert "s3cret" not in str(caught.value)
 

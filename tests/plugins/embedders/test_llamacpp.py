@@ -132,7 +132,7 @@ def test_a_small_encoder_gives_the_vectors_of_onnx(home: Path, tiny: Path) -> No
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     junk = tmp_path / "junk.gguf"
     junk.write_bytes(b"junk" * 100)
-    for file, message in ((junk, "not a GGUF file"), (tmp_path / "none.gguf", "is not there")):
+    for file, message in ((junk, "not a GGUF file"), (tmp_path / "none.gguf", "does not exist")):
         with pytest.raises(ModelNotFoundError, match=message):
             _ = LlamaCppEmbedder(LlamaCppEmbedder.Params(file=file)).info
 

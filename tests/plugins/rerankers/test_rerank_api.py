@@ -75,7 +75,7 @@ def test_the_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         ({"results": []}, "no score for 3"),
         ({"results": [{"index": 9, "relevance_score": 1}]}, "passage 9 of 3"),
-        ({"scores": [1, 2, 3]}, "another shape"),
+        ({"scores": [1, 2, 3]}, "KeyError"),
         ("not json", "did not answer with JSON"),
     ],
 )

@@ -77,7 +77,7 @@ def test_rows_without_text_and_with_too_much_are_skipped_by_name(tmp_path: Path)
     long = "x" * 2_000
     found = table(tmp_path, f"{TICKETS}T4,, ,modem,\nT5,{long},,modem,\n", max_mb=0.001)
     assert set(found.skipped) == {
-        Skipped("T4", "empty: no text in it", has_text=False),
+        Skipped("T4", "empty: contains no text", has_text=False),
         Skipped("T5", "too large: 0.0 MB, max_mb is 0.001"),
     }
     assert found.documents.num_rows == 3
