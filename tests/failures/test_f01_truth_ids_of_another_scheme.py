@@ -60,7 +60,7 @@ def test_f01_a_system_that_scores_zero_everywhere_has_failed(
     )
     result = run(experiment, out=tmp_path / "run", home=tmp_path / "home")
     ((_, reason),) = result.failed.items()
-    assert "every one of 1 queries scores 0 on P@1(document)" in reason and result.done == ()
+    assert "P@1(document) is 0 for every query (1 query)" in reason and result.done == ()
 
 
 def test_f01_both_commands_say_so_with_their_exit_code(

@@ -96,7 +96,7 @@ def test_a_rule_of_any_that_matches_nothing_is_a_warning(resolved: Resolved) -> 
 def test_expected_counts_are_warnings(resolved: Resolved) -> None:
     (problem,) = resolved("{documents: ['AAR*'], expected_count: 3}").problems
     assert problem.level == "warning"
-    assert "finds 2 documents, expected_count says 3" in problem.message
+    assert "finds 2 documents, expected_count is 3" in problem.message
     assert resolved("{documents: ['AAR*'], expected_count: {documents: 3, within: 0.5}}").problems == ()
     assert resolved("{documents: ['AAR*'], expected_count: {hits: 2}}").problems == ()
 

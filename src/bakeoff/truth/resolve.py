@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bakeoff.errors import TruthError
+from bakeoff.runtime.count_text import count
 from bakeoff.storage.schemas import JUDGMENTS
 from bakeoff.truth.corpus import TruthCorpus
 from bakeoff.truth.location_rules import PlaceFinder
@@ -249,15 +250,17 @@ class _Resolver:
             return
         docs = len(np.unique(overlapping_pairs(part.at for part in parts).doc))
         if rule.min_documents is not None and docs < rule.min_documents:
-            text = f"{rule.source} finds {docs} documents, but min_documents is {rule.min_documents}."
+            text = (
+                f"{rule.source} finds {count(docs, 'document')}, but min_documents is {rule.min_documents}."
+            )
             remedy = f"Widen the rule, correct the number, or measure anyway: allow: [{FEW_DOCUMENTS}]."
             self._say(self._level(FEW_DOCUMENTS), query, path, f"{text} {remedy}", FEW_DOCUMENTS)
         if rule.expected is None:
             return
-        counts = ((rule.expected.documents, docs, "documents"), (rule.expected.hits, _most(parts), "hits"))
+        counts = ((rule.expected.documents, docs, "document"), (rule.expected.hits, _most(parts), "hit"))
         for wanted, found, what in counts:
             if wanted is not None and abs(found - wanted) > rule.expected.within * wanted:
-                text = f"{rule.source} finds {found} {what}, expected_count says {wanted}"
+                text = f"{rule.source} finds {count(found, what)}, expected_count is {wanted:,}"
                 self._say("warning", query, path, f"{text} (± {rule.expected.within:.0%}). Check the rule.")
 
     def _level(self, code: str) -> Level:

@@ -13,6 +13,7 @@ from bakeoff.measures.names import Measure
 from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.pipeline.scoring.inputs import ScoringInputs, UnitJudgments, flatten_rankings, with_spans
 from bakeoff.pipeline.scoring.scorable import needs_whole_corpus
+from bakeoff.runtime.count_text import count
 from bakeoff.storage.schemas import SCORES
 from bakeoff.truth.rules import section_titles
 from bakeoff.types import Unit
@@ -258,8 +259,8 @@ def _refuse_all_zero(measure: Measure, values: np.ndarray) -> None:
     there = values[~np.isnan(values)]
     if measure.definition.higher_is_better and len(there) and not there.any():
         raise SystemFailure(
-            f"every one of {len(there)} queries scores 0 on {measure}. The truth and the corpus do not fit, or the "
-            "system is broken: look at rankings and truth."
+            f"{measure} is 0 for every query ({count(len(there), 'query', 'queries')}). The truth does not fit the "
+            "corpus, or the system is broken: look at rankings and truth."
         )
 
 
