@@ -142,6 +142,17 @@ def test_a_speed_is_kept_with_its_date_when_vectors_come_from_the_cache(small: P
         assert bool(row["embeddings_measured"]) is dated
 
 
+def test_a_speed_has_no_date_if_another_chunker_of_the_same_run_made_some_vectors(
+    small: Path, cli: Any
+) -> None:
+    """Short documents: both chunkers give the same chunks, so the second takes them from the row cache."""
+    changed = re.sub(r"chunkers: .*", "chunkers: [whole, {recursive: {size: 100000}}]", small.read_text())
+    small.write_text(changed)
+    systems = cli("run", "--json", "--out", "one").json["systems"]
+    assert len(systems) == 2 and all(one["embeddings_per_second"] > 0 for one in systems)
+    assert [one["embeddings_measured"] for one in systems] == [None, None]
+
+
 def test_the_start_of_a_model_is_no_part_of_its_speed(
     small: Path, cli: Any, register: Any, made_clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

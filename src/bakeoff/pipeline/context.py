@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -29,6 +30,10 @@ BATCH_BYTES = 2_000_000
 MOST_INPUTS = 16_384
 
 
+def _utc_now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+
+
 def batch_of(least: int, inputs: int, size: int) -> int:
     """Number of inputs in one batch: at least `least`, more if the inputs are small.
 
@@ -41,11 +46,12 @@ def batch_of(least: int, inputs: int, size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StageContext:
-    """The cache, the listener and the workers of one run."""
+    """The cache, the listener and the workers of one run; `began` is its start (UTC)."""
 
     cache: Cache
     emit: Emit = no_listener
     executor: Executor | None = None
+    began: str = field(default_factory=_utc_now)
 
     def spread(
         self, order: WorkSpec, take: Callable[[list[int]], pa.Table], label: str, needs: ResourceRequest

@@ -58,7 +58,8 @@ STATISTICS_FILE = "statistics"
 class ChunkVectors:
     """One row per chunk, memory-mapped; `fresh` texts were embedded in this run, `reused` ones came from the cache.
 
-    `earlier` is the time of embedding all of them if earlier runs did a part.
+    `speed` is dated unless this run measured all of it. `earlier` is the time of embedding all chunks if earlier
+    runs did a part.
     """
 
     matrix: vector_file.VectorMatrix
@@ -71,6 +72,7 @@ class ChunkVectors:
     digest: str = ""
     loss: vector_file.QuantisationError | None = None
     speed: WorkTime | None = None
+    speed_is_dated: bool = True
     earlier: WorkTime | None = None
     note: str = ""
 
@@ -154,6 +156,7 @@ def embed_chunks(
         first = embedded_texts(chunking.chunks.slice(0, BATCH))
         require_direction(plain_numbers(kept.matrix[: len(first)]), first, embedder.info.name)
         report.summary = f"{rows:,} × {kept.matrix.shape[1]}" + ("" if filled.fresh else ", from the cache")
+    speed = speed or find_time(context.cache, speed_key)
     return ChunkVectors(
         matrix=kept.matrix,
         fingerprint=name,
@@ -164,7 +167,8 @@ def embed_chunks(
         chunker=chunking.label,
         digest=kept.digest,
         loss=kept.loss,
-        speed=speed or find_time(context.cache, speed_key),
+        speed=speed,
+        speed_is_dated=speed is None or speed.first_measured < context.began,
         earlier=keep_or_find(context.cache, fingerprint("embed time", name), report.seconds, filled),
     )
 

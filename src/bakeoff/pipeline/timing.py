@@ -119,7 +119,7 @@ def speed_row(run: str, system: str, vectors: ChunkVectors) -> Row:
     speed = vectors.speed
     if speed is None or speed.per_second is None:
         return (run, system, "embed_chunks", PER_SECOND, None, 0, CACHED)
-    note = "" if vectors.fresh and not speed.since else speed.source
+    note = speed.source if vectors.speed_is_dated else ""
     return (run, system, "embed_chunks", PER_SECOND, speed.per_second, speed.count, note)
 
 

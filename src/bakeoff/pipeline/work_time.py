@@ -41,6 +41,11 @@ class WorkTime:
         return self.count / self.work if self.work else None
 
     @property
+    def first_measured(self) -> str:
+        """When the first of its parts was measured."""
+        return self.since or self.measured
+
+    @property
     def source(self) -> str:
         """When and where earlier runs measured this."""
         first, last = self.since[:10], self.measured[:10]
@@ -75,7 +80,7 @@ def measured_now(count: int, seconds: float, work: float | None = None) -> WorkT
     """The time of work that just ended; None if nothing was made."""
     if not count or seconds <= 0:
         return None
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
     processor = str(describe_machine()["processor"])
     return WorkTime(count=count, seconds=seconds, measured=now, processor=processor, work=work or None)
 
