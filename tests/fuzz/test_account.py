@@ -58,6 +58,7 @@ NOT_FOREIGN = {
     ),
     "tested with damaged files of their own": "storage/hub.py:*, config/model_names.py:_gguf_prompts, corpus/tables/arrow_files.py:_names",
     "weights that are checked by their hash before they are opened": "plugins/embedders/use.py:_start",
+    "fuzzed as HDF5 with a text, by the process that a reader starts": "benchmark/vectors/hdf5_text.py:read_distance",
     "engines that this program made and started itself": "servers/redis.py:version, servers/weaviate.py:*",
 }
 """Why a function that reads needs no damaged files, and which do not."""

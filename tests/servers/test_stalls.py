@@ -17,7 +17,7 @@ from bakeoff.types import Batch, Metric, Status
 VARIABLES = {"pgvector": "BAKEOFF_PGVECTOR_DSN", "redis": "BAKEOFF_REDIS_URL", "chroma": ""}
 each = pytest.mark.parametrize("name", VARIABLES)
 ROWS = np.random.default_rng(5).normal(size=(40, 16)).astype(np.float32)
-WORDS = "BAKEOFF_SERVER_TIMEOUT gives it more"
+WORDS = "set a longer BAKEOFF_SERVER_TIMEOUT"
 Behind = Callable[[str], Any]
 
 

@@ -97,7 +97,7 @@ def _show_leaders(result: Result) -> None:
         noun = "question" if count == 1 else "questions"
         right.caption(f"On {count:,} {noun} that people judged completely for every system")
     else:
-        right.info(literal(f"The human review is not complete: bakeoff review serve {result.path}"))
+        right.info(literal(f"Human review not yet completed: bakeoff review serve {result.path}"))
 
 
 def _show_groups(result: Result) -> None:
