@@ -20,7 +20,7 @@ from bakeoff.report.dashboard.folder import VARIABLE
 from bakeoff.review.ledger import LedgerEntry, LedgerKind
 from bakeoff.review.review_folder import open_review
 
-NOT_YET = "human review is not complete"
+NOT_YET = "Human review not yet completed"
 
 
 def overview() -> Any:
