@@ -60,7 +60,9 @@ def _compare(files: int, times: int) -> tuple[tuple[float, float], tuple[float, 
         _write(folder, files, times)
         for turn in range(REPEATS):
             for how in ("with", "without"):
-                context = mock.patch.object(process, "_pickle_readers", lambda _: b"") if how == "without" else None
+                context = (
+                    mock.patch.object(process, "_pickle_readers", lambda _: b"") if how == "without" else None
+                )
                 begin, used = time.perf_counter(), _cpu_seconds()
                 _within(context, lambda place=Path(name) / f"cache {how} {turn}": _read(folder, place))  # type: ignore[misc]
                 wall[how].append(time.perf_counter() - begin)
