@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parents[2] / "src" / "bakeoff"
 COUNTS = Path(__file__).with_name("counts.json")
-SHARED = {"errors.py", "protocols.py", "registry.py"}
+SHARED = {"errors.py", "protocols", "registry.py"}
 Counts = dict[str, dict[str, dict[str, int]]]
 
 
@@ -106,7 +106,11 @@ def _modules_of(reader: Reader, folder: Path) -> list[Path]:
     finally:
         sys.setprofile(None)
     found = (Path(name) for name in seen if name.endswith(".py"))  # templates run under their own names
-    return sorted(path for path in found if path.is_relative_to(SOURCE) and path.name not in SHARED)
+    return sorted(
+        path
+        for path in found
+        if path.is_relative_to(SOURCE) and path.relative_to(SOURCE).parts[0] not in SHARED
+    )
 
 
 def _hash(modules: list[Path]) -> str:

@@ -1,39 +1,23 @@
-"""The plug-in protocols: a class, its parameters as a pydantic model, its abilities declared by having the methods.
-
-In this order: sources and chunkers, models, stores, abilities of stores, rerankers and retrievers, executors.
-"""
+"""Protocols of stores, and of what a store may be able to do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
+from bakeoff.protocols.plugin import Plugin
 from bakeoff.types import (
     Batch,
     CollectionFacts,
-    Document,
-    DocumentBatch,
     ExistingCollection,
     Hits,
     Metric,
-    ModelInfo,
     NamedHits,
     NamedVectors,
     PayloadField,
-    Piece,
-    ReadLimits,
-    RetrievedRow,
-    Role,
-    Skipped,
-    SourceFile,
-    SourceItem,
-    SparseRows,
     SparseVector,
     Storage,
-    TokenRows,
     VectorKind,
     Where,
 )
@@ -41,208 +25,6 @@ from bakeoff.types import (
 if TYPE_CHECKING:
     import numpy as np
     from pydantic import BaseModel
-
-T = TypeVar("T")
-
-
-class Plugin(Protocol):
-    """Base of all kinds: a code version for the cache key, and parameters for YAML validation and help."""
-
-    version: ClassVar[str]
-    Params: ClassVar[type[BaseModel]]
-
-
-# --- sources, readers and chunkers ----------------------------------------------------------------
-
-
-class Source(Plugin, Protocol):
-    """Where documents come from.
-
-    Parameters that only select items, such as a name pattern, are listed in `selects_by: ClassVar[tuple[str,
-    ...]]`: changing one does not cause items to be read again.
-    """
-
-    def __init__(self, params: BaseModel) -> None: ...
-
-    def items(self) -> Iterable[SourceItem | Skipped]:
-        """Yield the items in a stable order, without parsing them."""
-        ...
-
-    def read(self, item: SourceItem) -> Document | SourceFile | Skipped:
-        """The document of one item, or its file for a reader."""
-        ...
-
-
-class Reader(Plugin, Protocol):
-    """Turns a file into a document: its text, with headings in Markdown if the format has them.
-
-    Files are read in a process with limits, unless the reader declares `packed = False`: no small file of its
-    formats can expand to far more than its size.
-    """
-
-    kinds: ClassVar[tuple[str, ...]]
-    """Document kinds it reads: pdf, docx, html; for a format unknown to bakeoff, the file's extension."""
-
-    def read(self, file: SourceFile) -> Document | Skipped:
-        """The document, or why there is none; raises UnreadableFileError if another reader may do better."""
-        ...
-
-
-@runtime_checkable
-class RowSource(Plugin, Protocol):
-    """A source whose documents come as Arrow columns, so that millions of them need no object each."""
-
-    def __init__(self, params: BaseModel) -> None: ...
-
-    def content_version(self) -> str:
-        """A string that changes with the content; '' if only reading it shows that."""
-        ...
-
-    def count_rows(self) -> int | None:
-        """Number of rows; None if only reading shows it."""
-        ...
-
-    def batches(self) -> Iterator[DocumentBatch]:
-        """Yield the documents in a stable order, some thousands at a time."""
-        ...
-
-
-@runtime_checkable
-class SupportsReadLimits(Source, Protocol):
-    """A source of files that limits what reading one of them may cost; others use the default limits."""
-
-    def read_limits(self) -> ReadLimits:
-        """Limits for one file."""
-        ...
-
-
-@runtime_checkable
-class SupportsReadsFrom(Protocol):
-    """A source of files that knows whether files written to a folder would become documents."""
-
-    def reads_from(self, folder: Path) -> bool:
-        """Whether files that are put into this folder would be read."""
-        ...
-
-
-class Chunker(Plugin, Protocol):
-    """Splits one document into character spans that together cover every non-blank character."""
-
-    def __init__(self, params: BaseModel) -> None: ...
-
-    def chunk(self, document: Document) -> Iterable[Piece]:
-        """Yield the pieces of a document, by start."""
-        ...
-
-
-@runtime_checkable
-class SuppliesChunks(Chunker, Protocol):
-    """A chunker whose chunks were made elsewhere, possibly with vectors."""
-
-    def content_version(self) -> str:
-        """A string that changes with the chunks."""
-        ...
-
-    def check_documents(self, ids: Collection[str]) -> None:
-        """Raise ChunkerError if a chunk belongs to a document outside the corpus."""
-        ...
-
-    def vector_model(self) -> str:
-        """The embedder that made the chunks' vectors, by its name in the experiment; '' if there are none."""
-        ...
-
-    def vectors(self, ids: Sequence[str]) -> Iterator[np.ndarray]:
-        """Yield the vectors of chunks in the order of their ids, some thousands at a time."""
-        ...
-
-
-# --- models ---------------------------------------------------------------------------------------
-
-
-class Embedder(Plugin, Protocol):
-    """Turns texts into vectors."""
-
-    def __init__(self, params: BaseModel) -> None: ...
-
-    @property
-    def info(self) -> ModelInfo:
-        """Identity of the vectors this embedder makes."""
-        ...
-
-    def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
-        """Return one float32 row per text, in order."""
-        ...
-
-    def close(self) -> None:
-        """Release memory and connections."""
-        ...
-
-
-class Encoder(Plugin, Protocol):
-    """Turns texts into sparse vectors, or one vector per token.
-
-    `info.dims` is the number of terms, or the length of a token's vector.
-    """
-
-    vectors: ClassVar[VectorKind]
-
-    def __init__(self, params: BaseModel) -> None: ...
-
-    @property
-    def info(self) -> ModelInfo:
-        """Identity of the vectors this encoder makes."""
-        ...
-
-    def embed(self, texts: Sequence[str], role: Role) -> SparseRows | TokenRows:
-        """Return one row per text, in order."""
-        ...
-
-    def close(self) -> None:
-        """Release memory and connections."""
-        ...
-
-
-VectorModel = Embedder | Encoder
-"""What embeds the chunks and queries of a system."""
-
-
-def vector_kind(model: VectorModel) -> VectorKind:
-    """Kind of vectors a model makes."""
-    return getattr(model, "vectors", "dense")
-
-
-@runtime_checkable
-class SupportsFit(Protocol):
-    """An encoder with corpus statistics; `info` and `embed` work once it has read the corpus."""
-
-    def fit(self, texts: Iterable[str]) -> None:
-        """Read every chunk of the corpus."""
-        ...
-
-
-@runtime_checkable
-class SupportsStatistics(SupportsFit, Protocol):
-    """An encoder whose statistics can be stored, so that a corpus is read once."""
-
-    def save_statistics(self) -> bytes:
-        """Serialise the statistics of the corpus it has read."""
-        ...
-
-    def load_statistics(self, kept: bytes) -> None:
-        """Load what `save_statistics` returned, instead of reading the corpus."""
-        ...
-
-
-@runtime_checkable
-class SupportsTokens(Protocol):
-    """An embedder that can count a text's tokens."""
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Number of tokens per text before truncation."""
-        ...
-
-
-# --- stores ---------------------------------------------------------------------------------------
 
 
 class Store(Plugin, Protocol):
@@ -259,19 +41,15 @@ class Store(Plugin, Protocol):
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         """Create an empty collection, replacing one of that name."""
-        ...
 
     def insert(self, batch: Batch) -> None:
         """Add rows with new ids."""
-        ...
 
     def ready(self) -> None:
         """Return when every inserted row is searchable through the requested index, or raise StoreError."""
-        ...
 
     def close(self) -> None:
         """Release files, memory and connections; persistent data stays."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +97,6 @@ class SupportsTuning(Protocol):
     @classmethod
     def search_knob(cls, params: BaseModel) -> SearchKnob | None:
         """The knob of an index built with these Params; None if there is none, as for exact search."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,15 +127,11 @@ class SupportsGuarantees(Protocol):
     @classmethod
     def guarantees(cls, params: BaseModel, query: BaseModel) -> tuple[Guarantee, ...]:
         """The settings in force with these Params and this Query; empty if the engine has none."""
-        ...
 
 
 def declared_guarantees(plugin: type, params: BaseModel, query: BaseModel) -> tuple[Guarantee, ...]:
     """A store's declared guarantees; empty if it declares none."""
     return plugin.guarantees(params, query) if issubclass(plugin, SupportsGuarantees) else ()
-
-
-# --- what a store may be able to do ---------------------------------------------------------------
 
 
 @runtime_checkable
@@ -367,7 +140,6 @@ class SupportsVectors(Protocol):
 
     def search(self, vector: np.ndarray, k: int, query: BaseModel) -> Hits:
         """Return the k nearest rows, nearest first; `query` is an instance of the store's Query."""
-        ...
 
 
 @runtime_checkable
@@ -380,12 +152,10 @@ class SupportsSparse(Protocol):
 
     def hold(self, kind: VectorKind) -> None:
         """Declare the kind of rows, before `create` or `open`; by default dense vectors or texts."""
-        ...
 
     def search_sparse(self, vector: SparseVector, k: int, query: BaseModel, where: Where = ()) -> Hits:
         """Return the k rows with the largest inner product, within a filter, best first; rows that share no
         term are left out."""
-        ...
 
 
 @runtime_checkable
@@ -395,7 +165,6 @@ class SupportsStorage(Protocol):
 
     def set_storage(self, storage: Storage) -> None:
         """Choose the number format, before `create` or `open`; by default float32."""
-        ...
 
 
 def store_storages(plugin: type) -> tuple[Storage, ...]:
@@ -414,7 +183,6 @@ class SupportsRescore(Protocol):
         self, vector: np.ndarray, k: int, query: BaseModel, candidates: int, where: Where = ()
     ) -> Hits:
         """Return the k nearest by the full vectors among the nearest candidates by the small ones."""
-        ...
 
 
 @runtime_checkable
@@ -424,11 +192,9 @@ class SupportsTokenVectors(Protocol):
 
     def hold(self, kind: VectorKind) -> None:
         """Declare the kind of rows, before `create` or `open`."""
-        ...
 
     def search_tokens(self, tokens: np.ndarray, k: int, query: BaseModel, where: Where = ()) -> Hits:
         """Return the k best rows by MaxSim, within a filter, best first; `tokens` is the query's tokens × dims."""
-        ...
 
 
 HOLDS: dict[VectorKind, type] = {
@@ -445,7 +211,6 @@ class SupportsKeywords(Protocol):
 
     def search_text(self, text: str, k: int, query: BaseModel) -> Hits:
         """Return the k best rows for the words of a text, best first."""
-        ...
 
 
 @runtime_checkable
@@ -454,12 +219,10 @@ class SupportsKeywordsWhere(Protocol):
 
     def declare(self, fields: tuple[PayloadField, ...]) -> None:
         """Declare the payload's fields, before `create` or `open`."""
-        ...
 
     def search_text_where(self, text: str, k: int, query: BaseModel, where: Where) -> Hits:
         """Return the k best rows among those that satisfy every condition; a filter does not change a row's
         score."""
-        ...
 
 
 @runtime_checkable
@@ -468,7 +231,6 @@ class SupportsReopen(Protocol):
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         """Open an existing collection and return its row count; raises StoreError if it is missing."""
-        ...
 
 
 @runtime_checkable
@@ -480,16 +242,13 @@ class SupportsExisting(Protocol):
 
         `metric` is the experiment's, for an engine that chooses the metric per search.
         """
-        ...
 
     def search_existing(self, vector: np.ndarray, k: int, query: BaseModel, where: Where = ()) -> NamedHits:
         """Return the k nearest rows within a filter on its own payload fields, nearest first, by their own ids."""
-        ...
 
     def read_existing(self, where: Where = (), after: object = None) -> NamedVectors:
         """Return the next rows within a filter with their vectors; raises StoreError if the engine does not
         return them."""
-        ...
 
 
 @runtime_checkable
@@ -498,7 +257,6 @@ class SupportsDelete(Protocol):
 
     def delete(self, ids: np.ndarray) -> None:
         """Remove rows by id."""
-        ...
 
 
 @runtime_checkable
@@ -507,7 +265,6 @@ class SupportsReplace(Protocol):
 
     def replace(self, batch: Batch) -> None:
         """Replace rows with the same ids; searches see only the new ones."""
-        ...
 
 
 @runtime_checkable
@@ -516,15 +273,12 @@ class SupportsPayload(Protocol):
 
     def declare(self, fields: tuple[PayloadField, ...]) -> None:
         """Declare the payload's fields, before `create` or `open`; without it a collection has no payload."""
-        ...
 
     def payloads(self, ids: np.ndarray) -> list[dict[str, str | int | float]]:
         """The payload of each row, in the order of the ids."""
-        ...
 
     def search_where(self, vector: np.ndarray, k: int, query: BaseModel, where: Where) -> Hits:
         """Return the k nearest rows among those whose payload satisfies every condition."""
-        ...
 
 
 @runtime_checkable
@@ -533,7 +287,6 @@ class SupportsHybrid(Protocol):
 
     def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: BaseModel) -> Hits:
         """The k best rows by the store's own fusion, best first."""
-        ...
 
 
 @runtime_checkable
@@ -542,7 +295,6 @@ class SupportsBatch(Protocol):
 
     def search_many(self, vectors: np.ndarray, k: int, query: BaseModel) -> list[Hits]:
         """Return one answer per vector, in order."""
-        ...
 
 
 @runtime_checkable
@@ -551,11 +303,9 @@ class SupportsDrop(Protocol):
 
     def collections(self) -> list[str]:
         """Names, as passed to `create`, of the collections made by any run; empty if the store is embedded."""
-        ...
 
     def drop(self, collection: str) -> None:
         """Remove a collection; a missing one is not an error."""
-        ...
 
 
 @runtime_checkable
@@ -564,7 +314,6 @@ class SupportsVersion(Protocol):
 
     def engine_version(self) -> str:
         """The engine's name and version, as the engine or its package reports it."""
-        ...
 
 
 class CompleteStore(
@@ -587,118 +336,3 @@ class CompleteStore(
     """A store with every ability: the type for code that has checked which of them it may use."""
 
     max_dims: ClassVar[int]
-
-
-# --- rerankers and retrievers ---------------------------------------------------------------------
-
-
-class Reranker(Plugin, Protocol):
-    """Reorders a few passages by reading them together with the query."""
-
-    def __init__(self, params: BaseModel) -> None: ...
-
-    def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
-        """Return one score per passage, higher is better."""
-        ...
-
-    def close(self) -> None:
-        """Release memory and connections."""
-        ...
-
-
-class Retriever(Plugin, Protocol):
-    """An existing search: given a text, it returns documents, characters or texts, best first.
-
-    `takes_filters` is whether it searches within a filter. One whose rankings were made elsewhere has the
-    reason why it can't be timed as `untimed: str`. The clock stops when `search` returns: work beyond the
-    search itself, such as reading fields of the answer, belongs in the iteration over the rows.
-    """
-
-    takes_filters: bool
-
-    def __init__(self, params: BaseModel) -> None: ...
-
-    def search(self, text: str, k: int, where: Where) -> Iterable[RetrievedRow]:
-        """Return at most the k best rows for a text, best first."""
-        ...
-
-    def close(self) -> None:
-        """Release memory and connections."""
-        ...
-
-
-@runtime_checkable
-class SupportsQueryIds(Protocol):
-    """A retriever whose rankings are stored by query id."""
-
-    def search_id(self, query_id: str, k: int) -> Iterable[RetrievedRow]:
-        """Return at most the k best rows of a query, best first."""
-        ...
-
-
-@runtime_checkable
-class SupportsDocuments(Protocol):
-    """A retriever that builds its own index of the corpus before the first query."""
-
-    def index(self, documents: Iterable[Document]) -> None:
-        """Read every document of the corpus."""
-        ...
-
-
-@runtime_checkable
-class SupportsPacing(Protocol):
-    """A retriever with a rate limit; the wait for the next request is not part of a query's time."""
-
-    def pace(self) -> None:
-        """Wait until the next request may be sent."""
-        ...
-
-
-# --- executors ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceRequest:
-    """Resources of a piece of work: cores, a GPU if there is one, its own process.
-
-    Work that is `spread` goes to different machines if there are several.
-    """
-
-    cpus: float = 1.0
-    gpu: bool = False
-    apart: bool = False
-    spread: bool = False
-
-
-ANYWHERE = ResourceRequest()
-
-
-class Executor(Plugin, Protocol):
-    """Where work runs: this machine, or many."""
-
-    def __init__(self, params: BaseModel) -> None: ...
-
-    @property
-    def slots(self) -> int:
-        """Number of pieces of work that can run in parallel in separate processes; 0 if all run in this process."""
-        ...
-
-    def start(self) -> str:
-        """Prepare for work and return a short description of the workers; may be called again after `close`."""
-        ...
-
-    def submit(self, work: Callable[..., T], *args: object, needs: ResourceRequest = ANYWHERE) -> Future[T]:
-        """Start one piece of work where its needs are met; it must be picklable if it runs in another process."""
-        ...
-
-    def as_completed(self, futures: Iterable[Future[T]]) -> Iterator[Future[T]]:
-        """Yield futures as they complete."""
-        ...
-
-    def cancel(self, future: Future[T]) -> None:
-        """Cancel a piece of work, stopping it if possible."""
-        ...
-
-    def close(self) -> None:
-        """Stop the workers."""
-        ...
