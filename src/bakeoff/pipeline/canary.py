@@ -1,4 +1,5 @@
-"""Vectors of ten fixed texts, stored with every run, to detect a model that changed under the same name."""
+"""Checks that a model is what it claims to be: its pooling, and its vectors of ten fixed texts, stored with every
+run."""
 
 from __future__ import annotations
 
@@ -7,13 +8,13 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bakeoff.config.plan import PluginSpec
 from bakeoff.errors import EmbedderError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.pipeline.embed import vector_identity
-from bakeoff.protocols import Embedder
+from bakeoff.protocols import Embedder, SupportsDeclaredPooling
 from bakeoff.storage.cache import Cache
 from bakeoff.types import Role
 
@@ -41,6 +42,8 @@ SAME = 0.999
 """Vectors with a lower cosine count as different; other hardware or batch sizes change less than that."""
 ALIKE = 0.9999
 """Vectors count as identical if every pair of texts has at least this cosine."""
+POOLED_BY_GRAPH = "graph"
+"""The pooling of a model whose graph returns one vector per text."""
 OWN = 50
 """Number of the user's chunks to embed as a second check if the fixed texts all get the same vector."""
 
@@ -123,6 +126,19 @@ def _alike(vectors: np.ndarray) -> bool:
         return False
     unit = vectors / lengths[:, None]
     return bool((unit @ unit.T).min() > ALIKE)
+
+
+def pooling_note(label: str, embedder: object) -> str:
+    """A note if a model pools its token vectors in another way than its files or the catalogue declare, else ''."""
+    if not isinstance(embedder, SupportsDeclaredPooling):
+        return ""
+    declared, used = embedder.declared_pooling(), cast(Embedder, embedder).info.pooling
+    if not declared or used in (declared, POOLED_BY_GRAPH):
+        return ""
+    return (
+        f"{label}: pooling is {used!r}, but the model was trained with {declared!r}, so its scores are not those of "
+        f"this model. Remove `pooling` to use {declared!r}."
+    )
 
 
 def check_canary(cache: Cache, part: PluginSpec, canary: Canary) -> str:

@@ -263,7 +263,7 @@ def _first(task: SystemTask, count: int) -> SystemTask:
 
 
 def _sizes(system: System, artifacts: SharedArtifacts, chunking: ChunkedCorpus) -> SystemSizes:
-    info = artifacts.model(system.embedder, system.chunker).info if system.embedder else None
+    info = artifacts.models.model(system.embedder, system.chunker).info if system.embedder else None
     dense = (
         info.dims if info is not None and system.embedder and system.embedder.kind == "embedders" else None
     )

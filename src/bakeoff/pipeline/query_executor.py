@@ -123,7 +123,7 @@ class QueryExecutor:
     def pipeline(self, system: System, depth: int | None = None) -> QueryPipeline:
         """The steps of one query through a system; `depth` overrides the experiment's."""
         artifacts = self.artifacts
-        rerankers = [(artifacts.reranker(one.part), one.depth) for one in system.rerank]
+        rerankers = [(artifacts.models.reranker(one.part), one.depth) for one in system.rerank]
         passages = artifacts.passages(system.chunker) if rerankers else []
         engines = artifacts.engines_of(system)
         return build_query_pipeline(system, engines, rerankers, passages, depth or artifacts.depth)

@@ -7,19 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from bakeoff import registry
 from bakeoff.config.plan import RETRIEVERS, PluginSpec, System
 from bakeoff.errors import StoreError
 from bakeoff.pipeline.artifact_keys import (
-    encoder_key,
     index_key,
     index_parts,
     model_name,
     reads_corpus,
-    store_identity,
     vectors_key,
 )
-from bakeoff.pipeline.canary import OWN, RunCanary, check_canary, make_canary
 from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus, embedded_texts, token_counts
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.embed import (
@@ -27,22 +23,20 @@ from bakeoff.pipeline.embed import (
     QueryVectors,
     embed_chunks,
     embed_queries,
-    fit_encoder,
-    start_embedder,
 )
 from bakeoff.pipeline.encoded_rows import EncodedRows
 from bakeoff.pipeline.existing_collection import ReadOnlyStore, open_collection
 from bakeoff.pipeline.given_vectors import store_given_vectors, vector_supplier
 from bakeoff.pipeline.index import BuildTimes, IndexContent, OpenIndex, build_index, open_index
-from bakeoff.pipeline.lengths import TokenLengths, token_lengths
 from bakeoff.pipeline.once_map import Key, OnceMap
 from bakeoff.pipeline.payload import ChunkPayload, build_payload, require_filters
 from bakeoff.pipeline.query_pipeline import AnswerReader, RequestVector, SearchRequest
 from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.pipeline.shared_models import SharedModels
 from bakeoff.pipeline.shared_retrievers import SharedRetrievers
 from bakeoff.pipeline.timing import IngestionTimings
 from bakeoff.pipeline.vector_forms import FormedStore, cut_vectors, require_unit_vectors
-from bakeoff.protocols import Embedder, Encoder, Reranker, SupportsFit, SupportsVersion, VectorModel
+from bakeoff.protocols import Reranker, SupportsVersion
 from bakeoff.types import Hits, Metric, Query, Role, Where
 
 if TYPE_CHECKING:
@@ -79,6 +73,7 @@ class SharedArtifacts:
         self.metric, self.depth, self._repeats = metric, depth, repeats
         self._read_seconds = corpus.seconds if read_seconds is None else read_seconds
         self._shared = OnceMap()
+        self.models = SharedModels(self._shared, self.chunking, context)
         self.retrievers = SharedRetrievers(corpus, self._filtered, self._shared)
 
     def chunking(self, part: PluginSpec) -> ChunkedCorpus:
@@ -106,51 +101,13 @@ class SharedArtifacts:
             ),
         )
 
-    def embedder(self, part: PluginSpec) -> Embedder:
-        """Return a model, loaded once for all its vector forms."""
-        part, plugin = part.full, registry.load("embedders", part.name)
-        return self._shared.once(("embedder", part.label), lambda: plugin(part.params))
-
-    def model(self, part: PluginSpec, chunker: PluginSpec) -> VectorModel:
-        """Return an embedder or encoder; one with corpus statistics has read these chunks."""
-        if part.kind == "embedders":
-            return self.embedder(part)
-        return self._shared.once(encoder_key(part, chunker), lambda: self._open_encoder(part, chunker))
-
-    def _open_encoder(self, part: PluginSpec, chunker: PluginSpec) -> Encoder:
-        plugin, language = registry.load("encoders", part.name), ""
-        if issubclass(plugin, SupportsFit):
-            language = self.chunking(chunker).language
-        encoder = plugin(part.in_language(language).params)
-        if isinstance(encoder, SupportsFit):
-            fit_encoder(part.in_language(language), encoder, self.chunking(chunker), self._context)
-        return encoder
-
-    def _start(self, part: PluginSpec, chunker: PluginSpec) -> float | None:
-        """Seconds until a model was loaded and returned its first vector in this run; None if it rejected the
-        text."""
-
-        def make() -> float | None:
-            model = self.model(part, chunker)
-            first = start_embedder(model)
-            full = part.full
-            key = ("embedder", full.label) if part.kind == "embedders" else encoder_key(part, chunker)
-            return None if first is None else self._shared.slot(key).seconds + first
-
-        return self._shared.once(("start", model_name(part.full)), make)
-
     def with_stand_in_label(self, system: System) -> System:
         """Return the system under its label in all tables, which marks a stand-in for a real model (F43)."""
         part = system.embedder
         if part is None or not self._shared.slot(vectors_key(part, system)).made:
             return system
-        real = not self.model(part, system.chunker).info.stand_in
+        real = not self.models.model(part, system.chunker).info.stand_in
         return system if real else replace(system, label=f"{system.label}{STAND_IN}")
-
-    def reranker(self, part: PluginSpec) -> Reranker:
-        """Return a reranker, loaded once."""
-        plugin = registry.load("rerankers", part.name)
-        return self._shared.once(("reranker", store_identity(part)), lambda: plugin(part.params))
 
     def answer_reader(self, system: System) -> AnswerReader:
         """Return what turns a system's answers into rankings."""
@@ -160,53 +117,24 @@ class SharedArtifacts:
         """Return a chunking's vectors."""
 
         def make() -> ChunkVectors:
-            self._start(embedder, chunker)
-            self.lengths(embedder, chunker)
-            model, chunking = self.model(embedder, chunker), self.chunking(chunker)
+            self.models.start(embedder, chunker)
+            self.models.lengths(embedder, chunker)
+            model, chunking = self.models.model(embedder, chunker), self.chunking(chunker)
             if embedder.kind != "embedders":
                 return embed_chunks(embedder, model, chunking, self._context)
-            self.canary(embedder, chunking)
+            self.models.canary(embedder, chunking)
             if supplier := vector_supplier(chunker, embedder):
                 return store_given_vectors(
-                    embedder, self.embedder(embedder), supplier, chunking, self._context
+                    embedder, self.models.embedder(embedder), supplier, chunking, self._context
                 )
             return embed_chunks(embedder, model, chunking, self._context)
 
         def make_smaller() -> ChunkVectors:
             full = self.vectors(embedder.full, chunker)
-            return cut_vectors(full, embedder, self.embedder(embedder).info, self._context)
+            return cut_vectors(full, embedder, self.models.embedder(embedder).info, self._context)
 
         key = ("vectors", model_name(embedder), chunker.label)
         return self._shared.once(key, make if embedder.form.dims is None else make_smaller)
-
-    def canary(self, part: PluginSpec, chunking: ChunkedCorpus) -> RunCanary:
-        """A model's vectors of the fixed texts, and whether they changed."""
-
-        def make() -> RunCanary:
-            own = embedded_texts(chunking.chunks.slice(0, OWN))
-            canary = make_canary(part, self.embedder(part), own)
-            return RunCanary(canary, check_canary(self._context.cache, part, canary) if canary else "")
-
-        return self._shared.once(("canary", part.label), make)
-
-    def known_canaries(self) -> list[RunCanary]:
-        """The canaries made so far, by model."""
-        found = [one for one in self._shared.values_of("canary") if isinstance(one, RunCanary)]
-        return sorted(found, key=lambda one: one.canary.embedder if one.canary else "")
-
-    def lengths(self, embedder: PluginSpec, chunker: PluginSpec) -> TokenLengths | None:
-        """Chunk lengths in a model's tokens."""
-        return self._shared.once(
-            ("lengths", model_name(embedder), chunker.label),
-            lambda: token_lengths(
-                embedder, self.model(embedder, chunker), self.chunking(chunker), self._context
-            ),
-        )
-
-    def known_lengths(self) -> list[TokenLengths]:
-        """The token lengths counted so far, by model and chunker."""
-        found = [one for one in self._shared.values_of("lengths") if isinstance(one, TokenLengths)]
-        return sorted(found, key=lambda one: (one.embedder, one.chunker))
 
     def engines(self) -> dict[str, str]:
         """Engine version of each open store, by name, where the engine reports it."""
@@ -232,7 +160,7 @@ class SharedArtifacts:
                 return [matrix.row(int(row)) for row in rows]
             return list(matrix[rows])
         texts = embedded_texts(self.chunking(system.chunker).chunks.take(rows))
-        return list(self.embedder(part).embed(texts, Role.DOCUMENT))
+        return list(self.models.embedder(part).embed(texts, Role.DOCUMENT))
 
     def query_vectors(self, embedder: PluginSpec, chunker: PluginSpec) -> QueryVectors:
         """The queries' full-length vectors with their times, also used for searches in a shorter form.
@@ -243,7 +171,7 @@ class SharedArtifacts:
         fitted = chunker.label if reads_corpus(embedder) else ""
 
         def make() -> QueryVectors:
-            model = self.model(embedder, chunker)
+            model = self.models.model(embedder, chunker)
             return embed_queries(embedder, model, self.texts, self.warm_up(), self._repeats, self._context)
 
         return self._shared.once(("queries", model_name(embedder), fitted), make)
@@ -254,7 +182,9 @@ class SharedArtifacts:
         def embed(part: PluginSpec | None) -> RequestVector | None:
             if part is None:
                 return None
-            made: Iterable[RequestVector] = self.model(part, system.chunker).embed([request.text], Role.QUERY)
+            made: Iterable[RequestVector] = self.models.model(part, system.chunker).embed(
+                [request.text], Role.QUERY
+            )
             return next(iter(made))
 
         return replace(request, vector=embed(system.embedder), second=embed(system.encoder))
@@ -298,7 +228,7 @@ class SharedArtifacts:
             store,
             self.chunking(chunker),
             self.corpus.documents["id"].to_pylist(),
-            self.embedder(embedder).info,
+            self.models.embedder(embedder).info,
             self.metric,
             self._context,
         )

@@ -86,6 +86,14 @@ class SupportsTokens(Protocol):
         """Number of tokens per text before truncation."""
 
 
+@runtime_checkable
+class SupportsDeclaredPooling(Protocol):
+    """An embedder that knows the pooling its model was trained with."""
+
+    def declared_pooling(self) -> str:
+        """The pooling in the model's files or the catalogue; '' if neither has one."""
+
+
 class Reranker(Plugin, Protocol):
     """Reorders a few passages by reading them together with the query."""
 

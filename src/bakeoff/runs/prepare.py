@@ -86,7 +86,7 @@ def prepare_run(
         emit(WarningRaised(text))
     _build(plan, artifacts)
     _open(plan, artifacts)
-    canaries = artifacts.known_canaries()
+    canaries = artifacts.models.known_canaries()
     changed = [one.note for one in canaries if one.note]
     for text in changed:
         emit(WarningRaised(text))
@@ -98,10 +98,11 @@ def prepare_run(
         chunkings=chunkings,
         queries_key=queries_key(queries),
         truth_key=truth_key(truth),
-        lengths=tuple(artifacts.known_lengths()),
+        lengths=tuple(artifacts.models.known_lengths()),
         notes=(
             *notes,
             *changed,
+            *artifacts.models.pooling_notes(),
             *_chunk_count_notes(plan, chunkings),
             *vector_notes(artifacts.known_vectors()),
             *form_notes(plan.systems),

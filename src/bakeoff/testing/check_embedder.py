@@ -9,7 +9,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from bakeoff.errors import EmbedderError
-from bakeoff.protocols import Embedder, SupportsTokens
+from bakeoff.pipeline.canary import POOLED_BY_GRAPH
+from bakeoff.protocols import Embedder, SupportsDeclaredPooling, SupportsTokens
 from bakeoff.types import ModelInfo, Role
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def check(embedder: Embedder) -> list[ModelCheck]:
     """Run all checks, most interesting first; raises what the embedder raises."""
     return [
         _shape(embedder),
+        *_pooling(embedder),
         _norms(embedder),
         _paraphrases(embedder),
         _repeats(embedder),
@@ -134,6 +136,17 @@ def _shape(embedder: Embedder) -> ModelCheck:
     return ModelCheck(
         "vectors", f"{dims} numbers each" if fine else f"{rows.shape} {rows.dtype}, not all usable", fine
     )
+
+
+def _pooling(embedder: Embedder) -> list[ModelCheck]:
+    """Whether token vectors are pooled as the model was trained, if that is known."""
+    declared = embedder.declared_pooling() if isinstance(embedder, SupportsDeclaredPooling) else ""
+    used = embedder.info.pooling
+    if not declared or used == declared:
+        return []
+    return [
+        ModelCheck("pooling", f"{used}, but the model was trained with {declared}", used == POOLED_BY_GRAPH)
+    ]
 
 
 def _norms(embedder: Embedder) -> ModelCheck:

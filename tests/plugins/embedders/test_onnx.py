@@ -91,6 +91,40 @@ def test_the_folders_configuration_is_used(exported: Path) -> None:
     assert not np.array_equal(asked, mean.embed(["w2"], Role.DOCUMENT))
 
 
+def test_another_pooling_than_the_declared_one_is_reported(exported: Path, tmp_path: Path) -> None:
+    import bakeoff
+    from bakeoff.runs.checks.checking import validate
+
+    (exported / "1_Pooling").mkdir()
+    (exported / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_cls_token": True}))
+    folder = tmp_path / "experiment"
+    (folder / "docs").mkdir(parents=True)
+    for number in range(4):
+        (folder / "docs" / f"{number}.md").write_text(f"w{number} w{number + 10}")
+    (folder / "queries.yaml").write_text("queries: [{id: q, text: w3 w9, truth: {documents: [3.md]}}]")
+    parts = [{"onnx": {"folder": str(exported), "pooling": pooling}} for pooling in ("last", "cls")]
+    experiment = {"corpus": {"folder": "docs"}, "queries": "queries.yaml", "modes": ["dense"]}
+    (folder / "bakeoff.yaml").write_text(json.dumps({**experiment, "embedders": parts}))
+    found = [one for one in validate(folder, home=tmp_path / "home").findings if one.code == "pooling"]
+    assert [(one.level, "last" in one.where) for one in found] == [("warning", True)]
+    notes = bakeoff.run(folder / "bakeoff.yaml", out=tmp_path / "run", home=tmp_path / "home").record.notes
+    assert [found[0].message in notes, sum("'cls'" in note for note in notes)] == [True, 1]
+
+
+def test_the_catalogue_declares_the_pooling_of_its_weights_in_any_folder(
+    exported: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bakeoff.plugins.embedders import onnx_folder
+    from bakeoff.storage.catalogue import CatalogueEntry
+    from bakeoff.storage.weights import sha256
+
+    assert made(exported, pooling="last").declared_pooling() == ""
+    files = {"model.onnx": sha256(exported / "model.onnx")}
+    entry = CatalogueEntry(name="known", model="known", plugin="onnx", pooling="mean", files=files)
+    monkeypatch.setattr(onnx_folder, "entries", lambda: {"known": entry})
+    assert made(exported, pooling="last").declared_pooling() == "mean"
+
+
 def test_no_pooling_is_guessed(exported: Path) -> None:
     with pytest.raises(EmbedderError):
         _ = made(exported).info

@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from bakeoff.errors import EmbedderError, ModelNotFoundError
 from bakeoff.plugins.embedders._shared import EmbedderParams, StartedModel
-from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, read_folder
+from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, declared_pooling, read_folder
 from bakeoff.storage.weights import sha256
 from bakeoff.types import ModelInfo, Role
 
@@ -105,6 +105,10 @@ class FastembedEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Number of tokens per text before truncation, including special ones."""
         return [len(encoding.ids) for encoding in self._uncut.encode_batch(list(texts))]
+
+    def declared_pooling(self) -> str:
+        """The pooling in the model's files or the catalogue; '' if neither has one."""
+        return declared_pooling(self._model_folder) if self._model_folder and self._params.pooling else ""
 
     def close(self) -> None:
         """Release the session."""

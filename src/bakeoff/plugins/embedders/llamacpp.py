@@ -115,6 +115,10 @@ class LlamaCppEmbedder:
         """Number of tokens per text before truncation, including special ones."""
         return [len(self._engine.get().tokens(text)) for text in texts]
 
+    def declared_pooling(self) -> str:
+        """The pooling in the model's file; '' if it has none."""
+        return self._model.pooling
+
     @property
     def address(self) -> str:
         """Where the running engine also answers over HTTP, on this machine only."""

@@ -22,7 +22,7 @@ from bakeoff.plugins.embedders.onnx_engine import (
     _session,
     available_cores,
 )
-from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, read_model, token_graph
+from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, declared_pooling, read_model, token_graph
 from bakeoff.storage.weights import sha256
 from bakeoff.types import ModelInfo, Role
 
@@ -110,6 +110,10 @@ class OnnxEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Number of tokens per text before truncation, including special ones."""
         return self._tokens.count(texts)
+
+    def declared_pooling(self) -> str:
+        """The pooling in the model's files or the catalogue; '' if neither has one."""
+        return declared_pooling(self._model_folder) if self._params.pooling else ""
 
     def close(self) -> None:
         """Release the session and its threads."""

@@ -66,6 +66,19 @@ class OnnxFolder:
         return hashlib.sha256("".join(sha256(file) for file in files).encode()).hexdigest()
 
 
+def declared_pooling(found: OnnxFolder) -> str:
+    """The pooling in a model's files, or the catalogue's for the same weights; '' if unknown."""
+    if found.pooling:
+        return found.pooling
+    known = {
+        digest: entry.pooling
+        for entry in entries().values()
+        for file, digest in entry.files.items()
+        if file in _GRAPHS
+    }
+    return known.get(sha256(found.graph), "")
+
+
 def read_model(folder: Path | None, model: str, graph: str) -> OnnxFolder:
     """The model of a folder, a pulled repository or the catalogue, which takes precedence."""
     if folder is not None:

@@ -23,6 +23,7 @@ from bakeoff.errors import (
     UserError,
 )
 from bakeoff.measures.names import parse
+from bakeoff.pipeline.canary import pooling_note
 from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus, embedded_texts
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.read import ReadCorpus
@@ -204,7 +205,8 @@ def check_weights(plan: Plan) -> Iterator[Finding]:
     chosen = [part for part in parts if part]
     for part in {(part.kind, part.label): part for part in chosen}.values():
         try:
-            _ask(part)
+            if note := _ask(part):
+                yield Finding("warning", "pooling", part.label, note)
         except ConsentError as exc:
             yield Finding("error", "consent", part.label, str(exc))
         except UserError as exc:
@@ -223,14 +225,14 @@ def load_faults(path: Path, error: UserError) -> Iterator[Finding]:
         yield from (Finding("error", "experiment", path.name, line) for line in error.lines)
 
 
-def _ask(part: PluginSpec) -> None:
-    """Start a local model; a remote model is created but not contacted.
+def _ask(part: PluginSpec) -> str:
+    """Start a local model and return a note on its pooling; a remote model is created but not contacted.
 
     The user's own code is not run; only its permission is checked.
     """
     if code := getattr(part.params, "call", "") or getattr(part.params, "object", ""):
         require_code(code.partition(":")[0])
-        return
+        return ""
     plugin = cast("type[Embedder | Reranker | Retriever]", registry.load(part.kind, part.name))
     model = plugin(part.params)
     try:
@@ -238,6 +240,8 @@ def _ask(part: PluginSpec) -> None:
             info = getattr(model, "info", None)
             if isinstance(info, ModelInfo):
                 require_dims(part, info)
+            return pooling_note(part.label, model)
+        return ""
     finally:
         model.close()
 

@@ -68,7 +68,7 @@ class LiveSystem:
     def model(self) -> ModelInfo | None:
         """Identity of the model's vectors; None for keyword-only systems."""
         part = self._system.embedder
-        return self._artifacts.model(part, self._system.chunker).info if part else None
+        return self._artifacts.models.model(part, self._system.chunker).info if part else None
 
     def search(
         self, text: str, k: int = 10, *, where: Where = (), weight: float | None = None
