@@ -68,6 +68,14 @@ def rerankers(register: Callable[..., None]) -> None:
         ("mode: [bm25, {one@5: {strength: 3}}]\nrerankers: [two]\n", ["bm25 · one(strength=3)@5"]),
         ("mode: [bm25@50]\nrerankers: [two]\n", ["bm25@50"]),
         ("modes: [bm25]\nrerankers: [one]\n", ["bm25", "bm25 · one"]),
+        (
+            "modes: [bm25, [bm25@100, rerank@20]]\nrerankers: [one]\n",
+            ["bm25", "bm25@100 · one@20"],
+        ),
+        (
+            "modes: [bm25, [bm25@100, one@20]]\nrerankers: [two]\n",
+            ["bm25", "bm25 · two", "bm25@100 · one@20"],
+        ),
         ("mode: bm25@7\n", ["bm25@7"]),
         (
             "mode: [{bm25@200: {k1: [0.5, 2]}}, one]\n",

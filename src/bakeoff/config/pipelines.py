@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn, cast
 
@@ -26,13 +26,24 @@ MOST = 10_000
 class ModeReader:
     """Reads the entries of `modes`; `rerankers` and `depth` are the experiment's."""
 
-    def __init__(self, parts: PluginSpecReader, rerankers: list[PluginSpec], depth: int) -> None:
+    def __init__(
+        self,
+        parts: PluginSpecReader,
+        modes: Sequence[RawSpec | list[RawSpec]],
+        rerankers: list[PluginSpec],
+        depth: int,
+    ) -> None:
         self._parts, self._rerankers, self._depth = parts, rerankers, depth
+        self._placed = any(isinstance(one, list) and any(map(_is_rerank, one)) for one in modes)
 
     def ways(self, at: Keys, given: RawSpec | list[RawSpec]) -> Iterator[RetrievalSpec]:
-        """A plain mode alone and before each reranker; a pipeline with the stages it lists."""
+        """A plain mode alone and before each reranker; a pipeline with the stages it lists.
+
+        If any pipeline has the stage `rerank`, the rerankers are used there and nowhere else.
+        """
         if not isinstance(given, list):
-            looks = [(), *((RerankSpec(part, label=part.label),) for part in self._rerankers)]
+            behind = [] if self._placed else self._rerankers
+            looks = [(), *((RerankSpec(part, label=part.label),) for part in behind)]
             for way in self._first(at, given):
                 yield from (_with(way, rerank) for rerank in looks)
             return
@@ -176,6 +187,12 @@ class ModeReader:
         near = difflib.get_close_matches(name, MODES, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         self._parts.refuse(at, f"no mode is called {name!r}.{hint} Known: {', '.join(MODES)}.")
+
+
+def _is_rerank(stage: RawSpec) -> bool:
+    """Whether a stage means the listed rerankers."""
+    written = stage if isinstance(stage, str) else next(iter(stage), "")
+    return written.partition("@")[0] == RERANK
 
 
 def _groups(params: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:

@@ -209,7 +209,7 @@ class SystemReader:
         if file.mode is not None and "modes" in file.model_fields_set:
             self._read.refuse(("mode",), "mode and modes both say how to search. Keep one of them.")
         listed = file.modes if file.mode is None else [file.mode]
-        reader = ModeReader(self._read, self._parts("rerankers"), file.depth)
+        reader = ModeReader(self._read, listed, self._parts("rerankers"), file.depth)
         ways: list[RetrievalSpec] = []
         for i, given in enumerate(listed):
             at: Keys = ("modes", i) if file.mode is None else ("mode",)
