@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import RerankerError, StoreError
-from bakeoff.pipeline.query_pipeline import SearchRequest, build_search, rerank_rows, time_search
+from bakeoff.pipeline.query_pipeline import RerankStage, SearchRequest, build_search, rerank_rows, time_search
 from bakeoff.types import Condition, Hits
 
 
@@ -138,22 +138,26 @@ class Counter:
         return np.array([passage.count(query) for passage in passages])
 
 
+def stage(reranker: Any, depth: int = 20) -> RerankStage:
+    return RerankStage(reranker.rerank, PASSAGES.__getitem__, depth)
+
+
 def ranked(ids: list[int]) -> Hits:
     return Hits(np.array(ids), np.linspace(1, 0, len(ids)))
 
 
 def test_the_head_by_the_new_scores_and_the_tail_behind_it() -> None:
-    found = rerank_rows(Counter(), "dog", ranked([0, 3, 1, 4, 2]), PASSAGES, depth=3)
+    found = rerank_rows(stage(Counter(), 3), "dog", ranked([0, 3, 1, 4, 2]))
     assert found.ids.tolist() == [1, 3, 0, 4, 2]
     assert found.scores.tolist() == [2.0, 1.0, 0.0, -1.0, -2.0]
 
 
 def test_equal_scores_in_the_order_of_ids() -> None:
-    assert rerank_rows(Counter(), "zebra", ranked([4, 2, 0]), PASSAGES).ids.tolist() == [0, 2, 4]
+    assert rerank_rows(stage(Counter()), "zebra", ranked([4, 2, 0])).ids.tolist() == [0, 2, 4]
 
 
 def test_nothing_to_rerank() -> None:
-    assert rerank_rows(Counter(), "dog", ranked([]), PASSAGES).ids.tolist() == []
+    assert rerank_rows(stage(Counter()), "dog", ranked([])).ids.tolist() == []
 
 
 @pytest.mark.parametrize("scores", [[1.0], [1.0, np.nan], [[1.0, 2.0]]])
@@ -163,4 +167,4 @@ def test_unusable_scores(scores: list[float]) -> None:
             return np.array(scores)
 
     with pytest.raises(RerankerError, match="2"):
-        rerank_rows(Faulty(), "dog", ranked([0, 1]), PASSAGES)
+        rerank_rows(stage(Faulty()), "dog", ranked([0, 1]))

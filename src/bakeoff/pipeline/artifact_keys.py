@@ -5,7 +5,7 @@ from __future__ import annotations
 from bakeoff import registry
 from bakeoff.config.plan import PluginSpec, System
 from bakeoff.pipeline.once_map import Key
-from bakeoff.protocols import SupportsFit
+from bakeoff.protocols import SupportsFit, SupportsStoredTokens
 from bakeoff.types import FULL_FORM
 
 IndexParts = tuple[PluginSpec, PluginSpec, PluginSpec | None]
@@ -52,6 +52,19 @@ def reads_corpus(part: PluginSpec) -> bool:
 def encoder_key(part: PluginSpec, chunker: PluginSpec) -> Key:
     """Key of an encoder, including the chunker if the encoder reads its chunks first."""
     return ("encoder", part.label, chunker.label if reads_corpus(part) else "")
+
+
+def passage_encoders(system: System) -> list[PluginSpec]:
+    """The encoders of the passage vectors that a system's rerankers compare; a retriever's passages have none."""
+    chosen = [] if system.retriever is not None else [passage_encoder(one.part) for one in system.rerank]
+    return [part for part in chosen if part is not None]
+
+
+def passage_encoder(reranker: PluginSpec) -> PluginSpec | None:
+    """The encoder whose stored token vectors a reranker compares; None if it reads passages as text."""
+    plugin: type = registry.load("rerankers", reranker.name)
+    chosen = plugin.passage_encoder(reranker.params) if issubclass(plugin, SupportsStoredTokens) else None
+    return PluginSpec("encoders", chosen[0], reranker.label, chosen[1]) if chosen else None
 
 
 def store_identity(store: PluginSpec) -> str:

@@ -52,7 +52,6 @@ from bakeoff.pipeline.timing import (
     timings_table,
 )
 from bakeoff.pipeline.tuning import WeightTuner
-from bakeoff.pipeline.vector_forms import FormedStore
 from bakeoff.runtime.scheduler import WorkerPool
 from bakeoff.truth.clusters import query_clusters
 from bakeoff.truth.queries import QuerySet
@@ -268,8 +267,8 @@ def _sizes(system: System, artifacts: SharedArtifacts, chunking: ChunkedCorpus) 
         info.dims if info is not None and system.embedder and system.embedder.kind == "embedders" else None
     )
     parts = [index.bytes for index in artifacts.indexes(system)]
-    kept = [one.kept_bytes for one in artifacts.engines_of(system) if isinstance(one, FormedStore)]
-    total = None if None in parts or not parts else sum(part or 0 for part in (*parts, *kept))
+    kept = artifacts.kept_bytes(system)
+    total = None if None in parts or not parts else sum(part or 0 for part in parts) + kept
     chunks = chunking.chunks.num_rows if chunking.whole else None
     return SystemSizes(
         chunks,
@@ -289,7 +288,7 @@ def _phases(run: str, system: System, artifacts: SharedArtifacts) -> list[Row]:
     stages: dict[str, tuple[ReadCorpus | ChunkedCorpus | ChunkVectors | None, ...]] = {
         "read": (made.corpus,),
         "chunk": (made.chunking,),
-        "embed_chunks": (made.vectors, made.encoded),
+        "embed_chunks": (made.vectors, *made.encoded),
     }
     found = {phase: [part for part in parts if part is not None] for phase, parts in stages.items()}
     rows = [

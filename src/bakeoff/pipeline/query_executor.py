@@ -123,10 +123,8 @@ class QueryExecutor:
     def pipeline(self, system: System, depth: int | None = None) -> QueryPipeline:
         """The steps of one query through a system; `depth` overrides the experiment's."""
         artifacts = self.artifacts
-        rerankers = [(artifacts.models.reranker(one.part), one.depth) for one in system.rerank]
-        passages = artifacts.passages(system.chunker) if rerankers else []
-        engines = artifacts.engines_of(system)
-        return build_query_pipeline(system, engines, rerankers, passages, depth or artifacts.depth)
+        reranks = artifacts.rerank_stages(system)
+        return build_query_pipeline(system, artifacts.engines_of(system), reranks, depth or artifacts.depth)
 
     def reference(self, system: System) -> StepResult | None:
         """Exact search with a system's vectors: what its index would find if it missed nothing; None if unknown.

@@ -6,15 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
 
-from bakeoff.config.experiment_file import RERANK_DEPTH
 from bakeoff.config.modes import Hybrid
 from bakeoff.config.plan import System
 from bakeoff.errors import BakeoffError, RerankerError, StoreError
 from bakeoff.pipeline.embed import QueryVectors
 from bakeoff.pipeline.fuse import fuse_rankings
-from bakeoff.protocols import CompleteStore, Reranker, Retriever, SupportsQueryIds
+from bakeoff.protocols import CompleteStore, Retriever, SupportsQueryIds
 from bakeoff.types import Answer, Hits, SparseVector, Where
 
 if TYPE_CHECKING:
@@ -63,6 +62,17 @@ class SearchRequest:
 Search = Callable[[SearchRequest], Answer]
 Fuse = Callable[[Hits, Hits, float | None], Hits]
 Rerank = Callable[[str, Hits], Hits]
+ScorePassages = Callable[[str, list[Any]], "np.ndarray"]
+"""Scores passages for a query: texts, or token vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class RerankStage:
+    """A loaded reranker: `passage` returns a row in the form that `score` reads."""
+
+    score: ScorePassages
+    passage: Callable[[int], Any]
+    depth: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +99,10 @@ class QueryPipeline:
 def build_query_pipeline(
     system: System,
     engines: Sequence[object],
-    rerankers: Sequence[tuple[Reranker, int]],
-    passages: Sequence[str],
+    reranks: Sequence[RerankStage],
     depth: int,
 ) -> QueryPipeline:
-    """Build a system's steps from its search engines and loaded rerankers, each with its depth."""
+    """Build a system's steps from its search engines and loaded rerankers."""
     k, params = system.depth or depth, system.mode.params
     return QueryPipeline(
         tuple(
@@ -101,7 +110,7 @@ def build_query_pipeline(
             for kind, engine, settings in zip(system.legs, engines, leg_settings(system), strict=True)
         ),
         partial(_fuse, params, k) if isinstance(params, Hybrid) else None,
-        tuple(partial(_rerank, reranker, passages, top) for reranker, top in rerankers),
+        tuple(partial(rerank_rows, one) for one in reranks),
         depth,
     )
 
@@ -170,19 +179,14 @@ def _fuse(params: Hybrid, k: int, dense: Hits, keywords: Hits, weight: float | N
     return fuse_rankings(dense, keywords, params, k, weight)
 
 
-def _rerank(reranker: Reranker, passages: Sequence[str], depth: int, query: str, hits: Hits) -> Hits:
-    return rerank_rows(reranker, query, hits, passages, depth)
-
-
-def rerank_rows(
-    reranker: Reranker, query: str, hits: Hits, passages: Sequence[str], depth: int = RERANK_DEPTH
-) -> Hits:
-    """Sort the first `depth` rows by the reranker's score; the rest follow in their old order with lower
-    scores."""
+def rerank_rows(stage: RerankStage, query: str, hits: Hits) -> Hits:
+    """Sort the first rows, up to the stage's depth, by the reranker's score; the rest follow in their old
+    order with lower scores."""
     import numpy as np
 
-    head, tail = hits.ids[:depth], hits.ids[depth:]
-    scores = np.asarray(reranker.rerank(query, [passages[i] for i in head.tolist()]), np.float64)
+    head, tail = hits.ids[: stage.depth], hits.ids[stage.depth :]
+    passages = [stage.passage(row) for row in head.tolist()]
+    scores = np.asarray(stage.score(query, passages), np.float64)
     if scores.shape != head.shape or not np.isfinite(scores).all():
         raise RerankerError(
             f"{len(head)} passages got scores of shape {scores.shape}, or a score that is not finite."

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from bakeoff.config.plan import RETRIEVERS, PluginSpec, System
+from bakeoff.config.plan import RETRIEVERS, PluginSpec, RerankSpec, System
 from bakeoff.errors import StoreError
 from bakeoff.pipeline.artifact_keys import (
     index_key,
     index_parts,
     model_name,
+    passage_encoder,
+    passage_encoders,
     reads_corpus,
     vectors_key,
 )
@@ -30,14 +32,14 @@ from bakeoff.pipeline.given_vectors import store_given_vectors, vector_supplier
 from bakeoff.pipeline.index import BuildTimes, IndexContent, OpenIndex, build_index, open_index
 from bakeoff.pipeline.once_map import Key, OnceMap
 from bakeoff.pipeline.payload import ChunkPayload, build_payload, require_filters
-from bakeoff.pipeline.query_pipeline import AnswerReader, RequestVector, SearchRequest
+from bakeoff.pipeline.query_pipeline import AnswerReader, RequestVector, RerankStage, SearchRequest
 from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.pipeline.shared_models import SharedModels
 from bakeoff.pipeline.shared_retrievers import SharedRetrievers
 from bakeoff.pipeline.timing import IngestionTimings
 from bakeoff.pipeline.vector_forms import FormedStore, cut_vectors, require_unit_vectors
-from bakeoff.protocols import Reranker, SupportsVersion
-from bakeoff.types import Hits, Metric, Query, Role, Where
+from bakeoff.protocols import Reranker, SupportsStoredTokens, SupportsVersion
+from bakeoff.types import Hits, Metric, Query, Role, TokenRows, Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -274,6 +276,24 @@ class SharedArtifacts:
         full = self.vectors(system.embedder.full, system.chunker) if form.rescore else None
         return [FormedStore(stores[0], form, full, self.metric), *stores[1:]]
 
+    def rerank_stages(self, system: System) -> list[RerankStage]:
+        """The rerankers of a system, each with the passages or stored token vectors it reads."""
+        return [self._rerank_stage(system, one) for one in system.rerank]
+
+    def _rerank_stage(self, system: System, chosen: RerankSpec) -> RerankStage:
+        reranker = self.models.reranker(chosen.part)
+        encoder = passage_encoder(chosen.part) if system.retriever is None else None
+        if encoder is None:
+            return RerankStage(reranker.rerank, self.passages(system.chunker).__getitem__, chosen.depth)
+        rows = cast(TokenRows, self.vectors(encoder, system.chunker).matrix)
+        return RerankStage(cast(SupportsStoredTokens, reranker).rerank_tokens, rows.row, chosen.depth)
+
+    def kept_bytes(self, system: System) -> int:
+        """Bytes that a system keeps next to its indexes: full vectors for rescoring, passages' token vectors."""
+        rescoring = [one.kept_bytes for one in self.engines_of(system) if isinstance(one, FormedStore)]
+        passages = [self.vectors(part, system.chunker).matrix.nbytes for part in passage_encoders(system)]
+        return sum((*rescoring, *passages))
+
     def prepare(self, system: System) -> None:
         """Make everything a system needs except its open indexes, which belong to the searching thread (F52)."""
         for parts, texts in reversed(index_parts(system)):
@@ -287,7 +307,9 @@ class SharedArtifacts:
         whole: list[Key] = [("vectors", model_name(part), system.chunker.label) for part in cut]
         opened = [index_key("index", *parts, texts) for parts, texts in index_parts(system)]
         builds = [index_key("build", *parts, texts) for parts, texts in index_parts(system)]
-        keys: list[Key] = [("chunk", system.chunker.label), *models, *whole, *opened]
+        encoders = [model_name(part) for part in passage_encoders(system)]
+        passages: list[Key] = [("vectors", name, system.chunker.label) for name in encoders]
+        keys: list[Key] = [("chunk", system.chunker.label), *models, *whole, *passages, *opened]
         slots = [self._shared.slot(key) for key in keys]
         start: Key = ("start", model_name(system.embedder.full) if system.embedder else "")
         own = sum(slot.seconds for slot in (*slots, *map(self._shared.slot, builds)))
@@ -300,7 +322,7 @@ class SharedArtifacts:
             indexes=tuple(self._shared.find(key, OpenIndex) for key in opened),
             seconds=read_seconds + own if all(slot.made for slot in slots) else None,
             model_start=self._shared.find(start, float),
-            encoded=self._shared.find(models[1], ChunkVectors) if system.encoder else None,
+            encoded=tuple(self._shared.find(key, ChunkVectors) for key in (*models[1:], *passages)),
         )
 
     def ranking_depth(self, system: System) -> int:

@@ -249,7 +249,7 @@ def _statistics(run: str, system: str, phase: str, samples: np.ndarray) -> list[
 class IngestionTimings:
     """A system's ingestion times, None for parts that were not made or failed; `seconds` is all of it by a
     separate clock. Work shared with other systems counts in full. `model_start` is not part of `seconds`.
-    `encoded` are the vectors of a fusion's second model."""
+    `encoded` are the vectors of a fusion's second model and of rerankers' passages."""
 
     corpus: ReadCorpus
     chunking: ChunkedCorpus | None
@@ -257,4 +257,4 @@ class IngestionTimings:
     indexes: tuple[OpenIndex | None, ...]
     seconds: float | None
     model_start: float | None
-    encoded: ChunkVectors | None = None
+    encoded: tuple[ChunkVectors | None, ...] = ()

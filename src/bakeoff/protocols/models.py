@@ -106,6 +106,18 @@ class Reranker(Plugin, Protocol):
         """Release memory and connections."""
 
 
+@runtime_checkable
+class SupportsStoredTokens(Protocol):
+    """A reranker that compares token vectors, so that those of the passages can be stored beforehand."""
+
+    @classmethod
+    def passage_encoder(cls, params: BaseModel) -> tuple[str, BaseModel] | None:
+        """The encoder plug-in for passages and its parameters; None if passages are read as text."""
+
+    def rerank_tokens(self, query: str, passages: Sequence[np.ndarray]) -> np.ndarray:
+        """Return one score per passage, given as tokens × dims."""
+
+
 class Retriever(Plugin, Protocol):
     """An existing search: given a text, it returns documents, characters or texts, best first.
 

@@ -13,7 +13,7 @@ from bakeoff.corpus.languages import LANGUAGES
 from bakeoff.errors import CacheError, ConsentError, ExperimentError, TruthError, describe_error
 from bakeoff.fingerprint import fingerprint
 from bakeoff.measures.names import parse
-from bakeoff.pipeline.artifact_keys import model_name
+from bakeoff.pipeline.artifact_keys import model_name, passage_encoders
 from bakeoff.pipeline.canary import Canary
 from bakeoff.pipeline.chunk import ChunkedCorpus
 from bakeoff.pipeline.embed import vector_notes
@@ -209,13 +209,15 @@ def _build(plan: Plan, artifacts: SharedArtifacts) -> None:
 
 
 def _embedded_pairs(plan: Plan) -> list[tuple[PluginSpec, PluginSpec]]:
-    """Each embedder with each chunker whose chunks it embeds; existing collections already have vectors."""
+    """Each model with each chunker whose chunks it embeds; existing collections already have vectors."""
     found: dict[tuple[str, str], tuple[PluginSpec, PluginSpec]] = {}
     for system in plan.systems:
         existing = system.store is not None and system.store.existing is not None
         for part in system.models:
             if not (existing and part is system.embedder):
                 found[model_name(part), system.chunker.label] = (part, system.chunker)
+        for part in passage_encoders(system):
+            found[model_name(part), system.chunker.label] = (part, system.chunker)
     return list(found.values())
 
 

@@ -27,7 +27,6 @@ from bakeoff.pipeline.query_executor import QueryExecutor
 from bakeoff.pipeline.query_pipeline import SearchRequest
 from bakeoff.pipeline.reading.readings import read_corpus
 from bakeoff.pipeline.shared_artifacts import SharedArtifacts
-from bakeoff.pipeline.vector_forms import FormedStore
 from bakeoff.protocols import SupportsVectors
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.cost import CHARACTERS_A_TOKEN, TokenUse
@@ -125,9 +124,7 @@ class ExperimentTargets:
         label = self.artifacts.with_stand_in_label(system).label
         chosen = self.plan.model_file
         builds = [_build_seconds(index) for index in indexes]
-        engines = self.artifacts.engines_of(system)
-        kept = [one.kept_bytes for one in engines if isinstance(one, FormedStore)]
-        sizes = [*(index.bytes for index in indexes), *kept]
+        sizes = [*(index.bytes for index in indexes), self.artifacts.kept_bytes(system)]
         return LoadTarget(
             label=label,
             store=store.name if store else "",
@@ -138,7 +135,7 @@ class ExperimentTargets:
             opening=OpenStats(
                 time.perf_counter() - begin,
                 sum_or_none(builds) if builds else None,
-                sum_or_none(sizes) if sizes else None,
+                sum_or_none(sizes) if indexes else None,
                 sampler.result,
             ),
             query=system.search,

@@ -1,4 +1,4 @@
-"""Checks of sparse and token vectors, shared by stores."""
+"""Checks of sparse and token vectors, and late interaction, shared by stores and rerankers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import numpy as np
 
 from bakeoff.errors import StoreError
 from bakeoff.types import Batch, SparseRows, SparseVector, TokenRows, VectorKind
+
+ONE_THREAD = 1 << 17
+"""Multiplications of a matrix product that OpenBLAS computes on one thread."""
 
 
 class HoldsKind:
@@ -85,3 +88,23 @@ def require_terms(engine: str, dims: int, vector: SparseVector) -> None:
             f"{engine} holds sparse vectors of {dims:,} terms, but the query has term "
             f"{int(vector.terms.max()):,}."
         )
+
+
+def nearest_tokens(tokens: np.ndarray, vectors: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The largest product of each query token with the token vectors of each row: rows × query tokens.
+
+    Row i spans `starts[i]` to the next start and has at least one vector.
+    """
+    return np.maximum.reduceat(_products(vectors, tokens), starts, axis=0)
+
+
+def _products(vectors: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    """`vectors @ tokens.T` in products too small for threads, which would wait for each other far longer."""
+    count, dims = vectors.shape
+    size = max(1, ONE_THREAD // max(tokens.size, 1))
+    whole = count - count % size
+    found = np.empty((count, len(tokens)), np.float32)
+    blocks = vectors[:whole].reshape(-1, size, dims)
+    np.matmul(blocks, tokens.T, out=found[:whole].reshape(-1, size, len(tokens)))
+    np.matmul(vectors[whole:], tokens.T, out=found[whole:])
+    return found

@@ -13,6 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff.errors import EmbedderError, RerankerError
 from bakeoff.plugins.embedders.onnx_rows import OnnxModelParams, OnnxRows, token_output, unit_tokens
+from bakeoff.plugins.encoders.token_vectors import TokenVectorsEncoder
+from bakeoff.plugins.kit.encoded import nearest_tokens
+from bakeoff.types import JsonObject
 
 QUERY_TOKENS = 64
 MEGABYTE = 1_000_000
@@ -21,14 +24,14 @@ MEGABYTE = 1_000_000
 class MaxsimReranker:
     """Mean, over a query's tokens, of the cosine to the passage's nearest token.
 
-    Sentence encoders were trained for whole texts, not tokens, but this needs no other weights. Passage
-    vectors are kept in memory, so a passage found by several queries is read once.
+    Sentence encoders were trained for whole texts, not tokens, but this needs no other weights. A run encodes
+    every passage once and stores the vectors; elsewhere, the latest ones are kept in memory.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     class Params(BaseModel):
-        """Encoder, token limit per passage, and size of the vector cache."""
+        """Encoder, token limit per passage, and where passage vectors are kept."""
 
         model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,17 +45,36 @@ class MaxsimReranker:
         threads: int | None = Field(
             None, ge=1, le=1024, description="passages computed at once; default: the cores"
         )
-        cache_mb: int = Field(256, ge=0, description="megabytes of passage vectors to keep in memory")
+        stored: bool = Field(
+            True,
+            description="encode all chunks before the first query and store the vectors: about 1.5 kB per token; "
+            "false: encode the passages of each query when it is asked",
+        )
+        cache_mb: int = Field(
+            256, ge=0, description="without stored: megabytes of passage vectors to keep in memory"
+        )
 
     def __init__(self, params: Params) -> None:
-        model = OnnxModelParams(
-            folder=params.folder,
-            model="" if params.folder else params.model,
-            max_tokens=params.max_tokens,
-            threads=params.threads,
-        )
-        self._rows = OnnxRows(model, output=token_output)
+        self._rows = OnnxRows(OnnxModelParams.model_validate(_model(params)), output=token_output)
         self._kept = _PassageVectors(params.cache_mb * MEGABYTE)
+
+    @classmethod
+    def passage_encoder(cls, params: BaseModel) -> tuple[str, BaseModel] | None:
+        """The encoder of stored passages; None if passages are encoded with each query."""
+        assert isinstance(params, cls.Params)
+        return (
+            ("token_vectors", TokenVectorsEncoder.Params.model_validate(_model(params)))
+            if params.stored
+            else None
+        )
+
+    def rerank_tokens(self, query: str, passages: Sequence[np.ndarray]) -> np.ndarray:
+        """Return one score per passage, −1 to 1, from its token vectors."""
+        try:
+            (asked,) = unit_tokens(self._rows, [query])
+        except EmbedderError as exc:
+            raise RerankerError(str(exc)) from exc
+        return _score(asked[:QUERY_TOKENS], passages)
 
     def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
         """Return one score per passage, −1 to 1; a text without tokens of its own scores −1."""
@@ -65,7 +87,7 @@ class MaxsimReranker:
         for text, vectors in zip(new, found, strict=True):
             known[text] = vectors
             self._kept.add(text, vectors)
-        return np.array([_nearest(asked[:QUERY_TOKENS], known[text]) for text in passages])
+        return _score(asked[:QUERY_TOKENS], [known[text] for text in passages])
 
     def close(self) -> None:
         """Release the session, its threads and the vectors."""
@@ -101,5 +123,20 @@ class _PassageVectors:
             self._bytes = 0
 
 
-def _nearest(asked: np.ndarray, found: np.ndarray) -> float:
-    return float((asked @ found.T).max(axis=1).mean()) if len(asked) and len(found) else -1.0
+def _score(asked: np.ndarray, passages: Sequence[np.ndarray]) -> np.ndarray:
+    """Mean cosine of the query's tokens to each passage's nearest; −1 where either has no tokens."""
+    scores = np.full(len(passages), -1.0)
+    filled = [row for row, vectors in enumerate(passages) if len(vectors)]
+    if not len(asked) or not filled:
+        return scores
+    counts = [len(passages[row]) for row in filled]
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+    nearest = nearest_tokens(asked, np.concatenate([passages[row] for row in filled]), starts)
+    scores[filled] = nearest.mean(axis=1, dtype=np.float64)
+    return scores
+
+
+def _model(params: MaxsimReranker.Params) -> JsonObject:
+    """The parameters of the encoder, of queries and passages alike."""
+    own = params.model_dump(mode="json", include={"model", "folder", "max_tokens", "threads"})
+    return {**own, "model": ""} if params.folder else own

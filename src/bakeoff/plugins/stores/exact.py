@@ -18,7 +18,7 @@ from bakeoff.plugins.kit.adapter import (
     score_from_hamming,
     sign_bits,
 )
-from bakeoff.plugins.kit.encoded import require_tokens
+from bakeoff.plugins.kit.encoded import nearest_tokens, require_tokens
 from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY
 from bakeoff.plugins.kit.sidecar import SidecarPayloads, SidecarPayloadsMixin
 from bakeoff.types import Batch, Hits, Metric, TokenRows, VectorKind, Where
@@ -164,9 +164,8 @@ def _interact(tokens: np.ndarray, held: Matrices) -> Hits:
     for begin in range(0, len(filled), MATRICES):
         part = filled[begin : begin + MATRICES]
         first, end = int(rows.starts[part[0]]), int(rows.starts[part[-1] + 1])
-        near = tokens @ rows.vectors[first:end].T
-        largest = np.maximum.reduceat(near, rows.starts[part] - first, axis=1)
-        scores[part] = largest.sum(axis=0, dtype=np.float64)
+        largest = nearest_tokens(tokens, rows.vectors[first:end], rows.starts[part] - first)
+        scores[part] = largest.sum(axis=1, dtype=np.float64)
     return Hits(ids, scores)
 
 
