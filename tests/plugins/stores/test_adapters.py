@@ -15,7 +15,8 @@ SHARED = {
     "_milvus.py": {"milvus.py"},
     "_postgres.py": {"pgvector.py", "_postgres_table.py"},
     "_postgres_table.py": {"pgvector.py"},
-    "_qdrant_edge.py": {"qdrant.py", "_qdrant_server.py"},
+    "_qdrant.py": {"qdrant.py", "_qdrant_edge.py", "_qdrant_server.py"},
+    "_qdrant_edge.py": {"qdrant.py"},
     "_qdrant_server.py": {"qdrant.py"},
     "_weaviate.py": {"weaviate.py"},
 }

@@ -101,14 +101,11 @@ def test_a_copy_without_a_node_is_refused(loopback: Any, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("kind", "score"), [("sparse", sparse_products), ("tokens", maxsim)])
 @pytest.mark.filterwarnings("ignore:Local mode")
-def test_sparse_and_token_vectors_as_the_client_takes_them(kind: str, score: Any) -> None:
+def test_sparse_and_token_vectors_as_the_client_takes_them(kind: str, score: Any, tmp_path: Path) -> None:
     """Against the client's own engine in memory, which checks and answers the same requests."""
     client = pytest.importorskip("qdrant_client")
-    from bakeoff.plugins.stores._qdrant_edge import Build, QdrantQuery
-    from bakeoff.plugins.stores._qdrant_server import QdrantServer
-
-    store = QdrantServer("http://127.0.0.1:1", None, Build())
-    store._client = client.QdrantClient(":memory:")
+    store = made("http://127.0.0.1:1", tmp_path)
+    store._engine._client = client.QdrantClient(":memory:")
     rows, asked = (
         sparse_rows(count, seed) if kind == "sparse" else token_rows(count, 16, seed)
         for count, seed in ((50, 1), (3, 2))
@@ -117,7 +114,7 @@ def test_sparse_and_token_vectors_as_the_client_takes_them(kind: str, score: Any
     store.create("x", rows.shape[1], Metric.DOT)
     store.insert(Batch(np.arange(50, dtype=np.int64), **{kind: rows}))
     for query in asked:
-        hits = getattr(store, f"search_{kind}")(query, 5, QdrantQuery())
+        hits = getattr(store, f"search_{kind}")(query, 5, store.Query())
         true = score(rows, query)
         assert hits.ids.tolist() == np.argsort(-true, kind="stable")[:5].tolist()
         assert np.allclose(hits.scores, true[hits.ids], atol=1e-3)

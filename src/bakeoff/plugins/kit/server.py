@@ -38,13 +38,16 @@ C = TypeVar("C", bound=Closable)
 S = TypeVar("S", bound=type)
 
 
-def translate_server_errors(engine: str, *errors: type[Exception]) -> Callable[[S], S]:
+def translate_server_errors(
+    engine: str, *errors: type[Exception], advice: Callable[[Exception], str] = lambda _: ""
+) -> Callable[[S], S]:
     """Decorate a store so that the engine's errors in its public methods become StoreErrors."""
 
     def wrap(store: S) -> S:
+        hint = lambda exc: advice(exc) or _too_slow(exc)  # noqa: E731
         for name, method in list(vars(store).items()):
             if isfunction(method) and not name.startswith("_"):
-                setattr(store, name, translate_errors(engine, *errors, advice=_too_slow)(method))
+                setattr(store, name, translate_errors(engine, *errors, advice=hint)(method))
         return store
 
     return wrap

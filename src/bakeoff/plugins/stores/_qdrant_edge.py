@@ -1,162 +1,73 @@
-"""Qdrant's Rust engine embedded as an edge shard, and what it shares with a server."""
+"""Qdrant's Rust engine embedded in this process: one edge shard per collection."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+import sys
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import qdrant_edge as edge
-from pydantic import Field
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.kit.adapter import (
-    GraphBuild,
-    GraphQuery,
-    installed_engine,
-    make_hits,
+from bakeoff.plugins.kit.adapter import installed_engine
+from bakeoff.plugins.kit.existing import no_such_collection
+from bakeoff.plugins.kit.payload import Payload, Term
+from bakeoff.plugins.kit.server import translate_server_errors
+from bakeoff.plugins.stores._qdrant import (
+    INDEXES,
+    SPARSE,
+    THRESHOLD_KB,
+    Build,
+    Points,
+    QdrantWords,
+    Search,
+    Shape,
 )
-from bakeoff.plugins.kit.encoded import HoldsKind, require_terms, vectors_by_kind
-from bakeoff.plugins.kit.existing import (
-    READ_ROWS,
-    SAMPLED,
-    metric_of,
-    named_hits,
-    named_vectors,
-    no_such_collection,
-    payload_id,
-    sampled_fields,
-    the_vector_field,
-)
-from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, Term, in_order, terms
-from bakeoff.plugins.kit.server import (
-    ShardSettings,
-    translate_server_errors,
-)
-from bakeoff.types import (
-    Batch,
-    CollectionFacts,
-    ExistingCollection,
-    Hits,
-    Metric,
-    NamedHits,
-    NamedVectors,
-    PayloadField,
-    SparseVector,
-    Storage,
-    Where,
-)
+from bakeoff.types import Metric, Storage
 
-THRESHOLD_KB = 1  # the minimum: a segment with fewer kilobytes of vectors is never indexed; 0 means no index
-Distance, Kind = edge.Distance, edge.PayloadSchemaType
-DISTANCES = {Metric.COSINE: Distance.Cosine, Metric.DOT: Distance.Dot, Metric.L2: Distance.Euclid}
-NAMES = {Metric.COSINE: "Cosine", Metric.DOT: "Dot", Metric.L2: "Euclid"}
-SPARSE = "sparse"
-"""Name of the sparse vectors, in every collection."""
-ENCODED_POINTS = 256
-"""Sparse or multi-vector points per request."""
 SHARD_SETTINGS = "edge_config.json"
-INDEXES = {"text": Kind.Keyword, "integer": Kind.Integer, "number": Kind.Float}
-QUANTISED: tuple[Storage, ...] = ("int8", "binary")
-"""Storages that the engine keeps in addition to the full vectors."""
-SMALLER: dict[Storage, dict[str, Any]] = {
-    "float32": {},
-    "float16": {"datatype": edge.VectorStorageDatatype.Float16},
-    "int8": {"quantization_config": edge.ScalarQuantizationConfig(edge.ScalarType.Int8, always_ram=True)},
-    "binary": {"quantization_config": edge.BinaryQuantizationConfig(always_ram=True)},
-}
-Condition = Any
-"""A condition of the edge shard or of the server's client."""
-Bound = float | datetime | None
-
-
-class Build(GraphBuild, ShardSettings):
-    """Build settings of the graph; a server's collection may be spread over its nodes."""
-
-    wait: Annotated[
-        bool, Field(description="server: a write returns when it is applied, not when it is logged")
-    ] = True
-    write_consistency_factor: Annotated[
-        int, Field(ge=1, description="server: replicas that must confirm a write")
-    ] = 1
-
-
-class QdrantQuery(GraphQuery):
-    """Search settings."""
-
-    consistency: Annotated[
-        Literal["one", "majority", "quorum", "all"],
-        Field(description="server: read consistency across the copies of a shard"),
-    ] = "one"
-
-
-class FilterWords(Protocol):
-    """How the edge shard or the server's client writes a condition; the bounds of `between` are inclusive."""
-
-    def among(self, field: str, values: list[str] | list[int]) -> Condition: ...
-    def equal(self, field: str, value: bool) -> Condition: ...
-    def between(self, field: str, least: Bound, most: Bound) -> Condition: ...
-    def any(self, conditions: list[Condition]) -> Condition: ...
-    def all(self, conditions: list[Condition]) -> Condition: ...
-
-
-def filter_of(store: PayloadSchemaMixin, where: Where, words: FilterWords) -> Condition:
-    """Build a filter; numbers are compared by bounds, since only texts and integers can be matched."""
-    return words.all([_condition(term, words) for term in terms(store.fields, where)])
-
-
-def _condition(term: Term, words: FilterWords) -> Condition:
-    if term.sign != "in":
-        value = term.values[0]
-        return words.between(term.field, *((value, None) if term.sign == ">=" else (None, value)))
-    if term.kind == "number":
-        return words.any([words.between(term.field, value, value) for value in term.values])
-    if term.kind == "boolean":
-        return words.any([words.equal(term.field, value) for value in term.values])
-    return words.among(term.field, list(term.values))
-
-
-class EdgeWords:
-    """Conditions of the edge shard."""
-
-    def among(self, field: str, values: list[str] | list[int]) -> Condition:
-        return edge.FieldCondition(field, match=edge.MatchAny(values))
-
-    def equal(self, field: str, value: bool) -> Condition:
-        raise StoreError(
-            f"the embedded engine's client reads {value} as a number, so it can't filter {field!r}."
-        )
-
-    def between(self, field: str, least: Bound, most: Bound) -> Condition:
-        if isinstance(least, datetime) or isinstance(most, datetime):
-            ends = [one.isoformat() if isinstance(one, datetime) else None for one in (least, most)]
-            return edge.FieldCondition(field, range=edge.RangeDateTime(gte=ends[0], lte=ends[1]))
-        return edge.FieldCondition(field, range=edge.RangeFloat(gte=least, lte=most))
-
-    def any(self, conditions: list[Condition]) -> Condition:
-        return edge.Filter(should=conditions)
-
-    def all(self, conditions: list[Condition]) -> Condition:
-        return edge.Filter(must=conditions)
 
 
 @translate_server_errors("Qdrant", Exception)  # the binding raises plain exceptions for engine errors
-class Edge(HoldsKind, PayloadSchemaMixin):
+class QdrantEdge(QdrantWords):
     """One edge shard per collection; declared payload fields are indexed, so that the graph knows them."""
 
-    storage: Storage = "float32"
+    models: ClassVar[Any] = edge
+    float_range: ClassVar[Any] = edge.RangeFloat
+    request_rows = sys.maxsize
+    distances: ClassVar[dict[Metric, Any]] = {
+        Metric.COSINE: edge.Distance.Cosine,
+        Metric.DOT: edge.Distance.Dot,
+        Metric.L2: edge.Distance.Euclid,
+    }
+    maxsim: ClassVar[Any] = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim)
+    smaller: ClassVar[dict[Storage, dict[str, Any]]] = {
+        "float32": {},
+        "float16": {"datatype": edge.VectorStorageDatatype.Float16},
+        "int8": {"quantization_config": edge.ScalarQuantizationConfig(edge.ScalarType.Int8, always_ram=True)},
+        "binary": {"quantization_config": edge.BinaryQuantizationConfig(always_ram=True)},
+    }
 
     def __init__(self, home: Path, build: Build) -> None:
-        self._home, self._build = home, build
-        self._folder, self._dims, self._rows, self._metric = home, 0, 0, Metric.COSINE
-        self._shard: edge.EdgeShard | None = None
-        self._existing = ExistingCollection("")
+        self._home, self._build, self._folder = home, build, home
+        self._open_shard: edge.EdgeShard | None = None
+
+    @property
+    def _shard(self) -> edge.EdgeShard:
+        assert self._open_shard is not None
+        return self._open_shard
+
+    def _date_range(self, **bound: datetime) -> Any:
+        return edge.RangeDateTime(**{name: value.isoformat() for name, value in bound.items()})
+
+    def _equal(self, field: str, value: bool) -> Any:
+        raise StoreError(
+            f"the embedded engine's client reads {value} as a number, so it can't filter {field!r}."
+        )
 
     def version(self) -> str:
         return installed_engine("qdrant-edge-py")
@@ -167,181 +78,100 @@ class Edge(HoldsKind, PayloadSchemaMixin):
     def drop(self, collection: str) -> None:
         """Nothing to do: the folder belongs to one run."""
 
-    def create(self, collection: str, dims: int, metric: Metric) -> None:
+    def create(self, collection: str, shape: Shape) -> None:
         self.close()
-        self._folder, self._dims, self._rows, self._metric = self._home / collection, dims, 0, metric
+        self._folder = self._home / collection
         shutil.rmtree(self._folder, ignore_errors=True)
-        m, ef_construction = self._build.m, self._build.ef_construction
-        graph = edge.HnswIndexConfig(m, ef_construction, full_scan_threshold=THRESHOLD_KB)
-        several = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim) if self.kind == "tokens" else None
-        dense = edge.EdgeVectorParams(
-            size=dims, distance=DISTANCES[metric], multivector_config=several, **SMALLER[self.storage]
-        )
+        dense = edge.EdgeVectorParams(**self._dense_settings(shape))
+        sparse = shape.kind == "sparse"
         config = edge.EdgeConfig(
-            vectors=None if self.kind == "sparse" else dense,
-            sparse_vectors={SPARSE: edge.EdgeSparseVectorParams()} if self.kind == "sparse" else None,
-            hnsw_config=graph,
+            vectors=None if sparse else dense,
+            sparse_vectors={SPARSE: edge.EdgeSparseVectorParams()} if sparse else None,
+            hnsw_config=edge.HnswIndexConfig(
+                self._build.m, self._build.ef_construction, full_scan_threshold=THRESHOLD_KB
+            ),
             optimizers=edge.EdgeOptimizersConfig(indexing_threshold=THRESHOLD_KB),
         )
-        self._shard = edge.EdgeShard.create(str(self._folder), config)
-        for field in self.fields:
-            self._shard.update(edge.UpdateOperation.create_field_index(field.name, INDEXES[field.kind]))
+        self._open_shard = edge.EdgeShard.create(str(self._folder), config)
+        for field in shape.fields:
+            kind = getattr(edge.PayloadSchemaType, INDEXES[field.kind])
+            self._shard.update(edge.UpdateOperation.create_field_index(field.name, kind))
 
-    def insert(self, batch: Batch) -> None:
-        self.replace(batch)
-        self._rows += len(batch.ids)
+    def insert(self, ids: list[int], vectors: list[Any], payloads: list[Payload] | None) -> None:
+        points = map(edge.Point, ids, vectors, payloads or [{}] * len(ids))
+        self._shard.update(edge.UpdateOperation.upsert_points(list(points)))
 
-    def replace(self, batch: Batch) -> None:
-        assert self._shard is not None
-        mine = batch.payloads if batch.payloads and self.fields else [{}] * len(batch.ids)
-        held: Iterator[Any] = vectors_by_kind("Qdrant", batch, self.kind, SPARSE, edge.SparseVector)
-        points = itertools.starmap(edge.Point, zip(batch.ids.tolist(), held, mine, strict=True))
-        size = len(batch.ids) if self.kind == "dense" else ENCODED_POINTS
-        while some := list(itertools.islice(points, size)):
-            self._shard.update(edge.UpdateOperation.upsert_points(some))
-
-    def ready(self) -> None:
-        assert self._shard is not None
+    def ready(self, shape: Shape, rows: int) -> None:
         self._shard.optimize()
         self._shard.flush()
         self._shard.close()
         self._load()  # completes the files the first time, so that later openings leave them unchanged
-        self._assert_indexed()
+        self._assert_indexed(shape, rows)
 
-    def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._folder, self._dims, self._metric = self._home / collection, dims, metric
-        self._rows = self._load()
-        zeros = np.zeros((1, dims), np.float32)
-        if self.kind == "tokens":
-            self.search_tokens(zeros, 1, QdrantQuery(ef=1))
-        elif self.kind == "dense":
-            self.search(zeros[0], 1, QdrantQuery(ef=1))  # a shard rejects another dimension
-        self._assert_indexed()
-        return self._rows
+    def open(self, collection: str, shape: Shape) -> int:
+        self._folder = self._home / collection
+        rows = self._load()
+        if shape.kind != "sparse":  # a shard rejects another dimension
+            zeros: Any = [0.0] * shape.dims if shape.kind == "dense" else [[0.0] * shape.dims]
+            self.search(zeros, Search(k=1, ef=1))
+        self._assert_indexed(shape, rows)
+        return rows
 
-    def search(
-        self, vector: np.ndarray, k: int, query: QdrantQuery, where: Where = (), candidates: int = 0
-    ) -> Hits:
-        return self._nearest(edge.Query.Nearest(vector.tolist()), k, query, where, candidates)
-
-    def search_sparse(self, vector: SparseVector, k: int, query: QdrantQuery, where: Where = ()) -> Hits:
-        require_terms("Qdrant", self._dims, vector)
-        if not len(vector.terms):
-            return make_hits([], [])
-        asked = edge.SparseVector(vector.terms.tolist(), vector.weights.tolist())
-        return self._nearest(edge.Query.Nearest(asked, SPARSE), k, query, where)
-
-    def search_tokens(self, tokens: np.ndarray, k: int, query: QdrantQuery, where: Where = ()) -> Hits:
-        return self._nearest(edge.Query.Nearest(tokens.tolist()), k, query, where)
-
-    def _nearest(
-        self, nearest: edge.Query, k: int, query: QdrantQuery, where: Where, candidates: int = 0
-    ) -> Hits:
-        assert self._shard is not None
-        among = filter_of(self, where, EdgeWords()) if where else None
-        how = self._search_params(k, query, candidates)
-        found = self._shard.search(edge.SearchRequest(nearest, k, filter=among, params=how))
-        return read_hits(found, self._metric)
-
-    def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
+    def open_existing(self, collection: str) -> tuple[int, dict[str, tuple[int, str]]]:
         """Open an existing shard, in the folder of its name; its metric is in its own settings file."""
-        self._folder = self._home / collection.name
+        self._folder = self._home / collection
         if not self._folder.is_dir():
             known = [one.name for one in self._home.iterdir() if one.is_dir()]
-            raise no_such_collection("Qdrant", collection.name, known)
+            raise no_such_collection("Qdrant", collection, known)
         rows = self._load()
-        kept = json.loads((self._folder / SHARD_SETTINGS).read_text(encoding="utf-8"))["vectors"]
-        field = the_vector_field("Qdrant", collection.vector_field, list(kept))
-        self._existing = replace(collection, vector_field=field)
-        held = metric_of("Qdrant", NAMES, kept[field]["distance"])
-        self._metric = held or metric
-        assert self._shard is not None
-        first, _ = self._shard.scroll(edge.ScrollRequest(limit=SAMPLED, with_payload=True))
-        self.adopt(adopted_fields(first))
-        return CollectionFacts(rows, int(kept[field]["size"]), held)
+        vectors = json.loads((self._folder / SHARD_SETTINGS).read_text(encoding="utf-8"))["vectors"]
+        return rows, {name: (int(one["size"]), one["distance"]) for name, one in vectors.items()}
 
-    def search_existing(self, vector: np.ndarray, k: int, query: QdrantQuery, where: Where = ()) -> NamedHits:
-        assert self._shard is not None
-        how = edge.SearchParams(hnsw_ef=max(query.ef, k))
-        nearest = edge.Query.Nearest(vector.tolist(), using=self._existing.vector_field or None)
-        among = filter_of(self, where, EdgeWords()) if where else None
-        asked = edge.SearchRequest(nearest, k, filter=among, params=how, with_payload=True)
-        return read_named(self._shard.search(asked), self._existing.id_field, self._metric)
+    def search(self, vector: Any, search: Search) -> Points:
+        request = edge.SearchRequest(
+            edge.Query.Nearest(vector, search.using),
+            search.k,
+            filter=self._filter(search.where),
+            params=self._params(search),
+            with_payload=bool(search.id_field),
+        )
+        return self._shard.search(request)
 
-    def read_existing(self, where: Where = (), after: object = None) -> NamedVectors:
-        assert self._shard is not None
-        among = filter_of(self, where, EdgeWords()) if where else None
-        page: Any = {"offset": after, "limit": READ_ROWS, "filter": among}
-        found, more = self._shard.scroll(edge.ScrollRequest(**page, with_payload=True, with_vector=True))
-        return read_vectors(found, self._existing, more)
+    def search_many(self, vectors: np.ndarray, search: Search) -> list[Points]:
+        params = self._params(search)
+        requests = [
+            edge.QueryRequest(search.k, query=edge.Query.Nearest(row), params=params)
+            for row in vectors.tolist()
+        ]
+        return list(self._shard.query_batch(edge.QueryBatchRequest(requests)))
 
-    def search_many(self, vectors: np.ndarray, k: int, query: QdrantQuery) -> list[Hits]:
-        assert self._shard is not None
-        how = self._search_params(k, query)
-        asked = [edge.QueryRequest(k, query=edge.Query.Nearest(row), params=how) for row in vectors.tolist()]
-        answers = self._shard.query_batch(edge.QueryBatchRequest(asked))
-        return [read_hits(found, self._metric) for found in answers]
+    def read(self, limit: int, where: tuple[Term, ...], after: Any, vector: str | None) -> tuple[Points, Any]:
+        page: Any = {"offset": after, "limit": limit, "filter": self._filter(where)}
+        return self._shard.scroll(
+            edge.ScrollRequest(**page, with_payload=True, with_vector=vector is not None)
+        )
 
-    def payloads(self, ids: np.ndarray) -> list[Payload]:
-        assert self._shard is not None
-        found: Any = self._shard.retrieve(ids.tolist(), True, False)
-        return in_order(ids, {point.id: point.payload for point in found})
+    def payloads(self, ids: list[int]) -> dict[int, Payload]:
+        points: Any = self._shard.retrieve([*ids], True, False)
+        return {point.id: point.payload for point in points}
 
-    def delete(self, ids: np.ndarray) -> None:
-        assert self._shard is not None
-        self._shard.update(edge.UpdateOperation.delete_points(ids.tolist()))
+    def delete(self, ids: list[int]) -> None:
+        self._shard.update(edge.UpdateOperation.delete_points([*ids]))
         self._shard.flush()
 
     def close(self) -> None:
-        if self._shard is not None:
-            self._shard.close()
-        self._shard = None
-
-    def _search_params(self, k: int, query: QdrantQuery, candidates: int = 0) -> edge.SearchParams:
-        """With `candidates`, the full vectors rescore the quantised ones; without, never."""
-        small = edge.QuantizationSearchParams(
-            rescore=bool(candidates), oversampling=candidates / k if candidates > k else None
-        )
-        ef = max(query.ef, k, candidates)
-        return edge.SearchParams(hnsw_ef=ef, quantization=small if self.storage in QUANTISED else None)
+        if self._open_shard is not None:
+            self._open_shard.close()
+        self._open_shard = None
 
     def _load(self) -> int:
-        self._shard = edge.EdgeShard.load(str(self._folder))
+        self._open_shard = edge.EdgeShard.load(str(self._folder))
         return int(self._shard.count(edge.CountRequest(exact=True)))
 
-    def _assert_indexed(self) -> None:
-        assert self._shard is not None
+    def _assert_indexed(self, shape: Shape, rows: int) -> None:
         state = self._shard.info()
-        small = self.kind == "sparse" or self._rows * self._dims * 4 <= THRESHOLD_KB * 1024
-        if state.points_count != self._rows or not (small or state.indexed_vectors_count >= self._rows):
+        if state.points_count != rows or state.indexed_vectors_count < shape.rows_to_index(rows):
             raise StoreError(
-                f"Qdrant holds {state.points_count} of {self._rows} rows, {state.indexed_vectors_count} of them "
+                f"Qdrant holds {state.points_count} of {rows} rows, {state.indexed_vectors_count} of them "
                 "in its HNSW index."
             )
-
-
-def read_hits(points: Sequence[Any], metric: Metric) -> Hits:
-    """Hits from points; the engine's Euclidean distance becomes minus its square."""
-    scores = np.array([point.score for point in points], np.float64)
-    return make_hits([point.id for point in points], -(scores**2) if metric is Metric.L2 else scores)
-
-
-def read_named(points: Iterable[Any], field: str, metric: Metric) -> NamedHits:
-    """Hits from points, by their own ids or a payload field."""
-    rows = [(payload_id("Qdrant", one.payload, field) if field else one.id, one.score) for one in points]
-    scores = (-(score**2) if metric is Metric.L2 else score for _, score in rows)
-    return named_hits((name for name, _ in rows), scores)
-
-
-def read_vectors(points: Iterable[Any], existing: ExistingCollection, after: object) -> NamedVectors:
-    """Points with their vectors, by their own ids or a payload field."""
-    rows, field = list(points), existing.id_field
-    ids = [payload_id("Qdrant", one.payload, field) if field else one.id for one in rows]
-    named = existing.vector_field
-    vectors = [one.vector.get(named) if isinstance(one.vector, dict) else one.vector for one in rows]
-    return named_vectors(ids, vectors, after)
-
-
-def adopted_fields(points: Iterable[Any]) -> dict[str, PayloadField]:
-    """Payload fields found in the first points; the engine has a schema of indexed fields only."""
-    return {one.name: one for one in sampled_fields((one.payload or {} for one in points), dates=True)}
