@@ -10,20 +10,19 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from bakeoff.corpus.tables import TableFile, as_text, open_table
 from bakeoff.errors import DataError
+from bakeoff.plugins._settings import Settings
 from bakeoff.plugins.kit.server import without_secret
 from bakeoff.storage.temp_dir import TempDir
 
 BLOCK = 8_192
 
 
-class ChunkTableParams(BaseModel):
+class ChunkTableParams(Settings):
     """Which table, and the meaning of its columns."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     table: Path | str = Field(
         description="a table of chunks: a file, a pattern, a dataset's folder, or a URL"

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bakeoff.corpus.document_kinds import CODE
+from bakeoff.plugins._settings import Settings
 from bakeoff.plugins.chunkers._pieces import SOURCE, Span, split, trim
 from bakeoff.types import Document, Piece
 
@@ -18,10 +19,8 @@ class LineChunker:
 
     version: ClassVar[str] = "2"
 
-    class Params(BaseModel):
+    class Params(Settings):
         """Parameters of the line chunker."""
-
-        model_config = ConfigDict(extra="forbid", frozen=True)
 
         code_lines: int = Field(50, ge=1, description="lines per chunk in source code")
         doc_lines: int = Field(100, ge=1, description="lines per chunk in other documents")

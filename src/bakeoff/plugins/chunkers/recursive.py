@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from bakeoff.corpus.segmentation import VERSION, boundary_after
+from bakeoff.plugins._settings import Settings
 from bakeoff.plugins.chunkers._pieces import PROSE, WORD, Span, find_cut, trim
 from bakeoff.types import Document, Piece
 
@@ -17,10 +18,8 @@ class RecursiveChunker:
 
     version: ClassVar[str] = f"2 with {VERSION}"
 
-    class Params(BaseModel):
+    class Params(Settings):
         """Parameters of the recursive chunker."""
-
-        model_config = ConfigDict(extra="forbid", frozen=True)
 
         size: int = Field(1200, ge=1, description="most characters in a chunk")
         overlap: int = Field(150, ge=0, description="characters of overlap with the next chunk")

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bakeoff.corpus import headings
 from bakeoff.corpus.document_kinds import CODE, DATA
 from bakeoff.corpus.grammars import GRAMMARS, LoadedGrammar, grammar_versions, load
 from bakeoff.corpus.grammars.parsing import ParseError
 from bakeoff.corpus.segmentation import VERSION
+from bakeoff.plugins._settings import Settings
 from bakeoff.plugins._titles import title_of
 from bakeoff.plugins.chunkers._code import CodeBlock, blocks
 from bakeoff.plugins.chunkers._context import CodeContext, Style, section_context, shorten
@@ -28,10 +29,8 @@ class SemanticChunker:
 
     version: ClassVar[str] = f"3 with {grammar_versions()} and {VERSION}"
 
-    class Params(BaseModel):
+    class Params(Settings):
         """Parameters of the semantic chunker."""
-
-        model_config = ConfigDict(extra="forbid", frozen=True)
 
         context: Style = Field(
             Style.BRACKET,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from bakeoff.corpus.languages import LanguageName
 from bakeoff.corpus.segmentation import VERSION, sentences
+from bakeoff.plugins._settings import Settings
 from bakeoff.plugins.chunkers._pieces import SENTENCE, WORD, Span, split, trim
 from bakeoff.types import Document, Piece
 
@@ -18,10 +19,8 @@ class SentencesChunker:
 
     version: ClassVar[str] = f"2 with {VERSION}"
 
-    class Params(BaseModel):
+    class Params(Settings):
         """Parameters of the sentences chunker."""
-
-        model_config = ConfigDict(extra="forbid", frozen=True)
 
         language: LanguageName | None = Field(
             None,

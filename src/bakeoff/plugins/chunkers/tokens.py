@@ -8,11 +8,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from bakeoff.corpus.segmentation import VERSION, token_starts
 from bakeoff.errors import MissingExtraError, ModelNotFoundError
 from bakeoff.plugins import _tokenizers as tokenizers
+from bakeoff.plugins._settings import Settings
 from bakeoff.plugins.chunkers._pieces import trim
 from bakeoff.types import Document, Piece
 
@@ -24,10 +25,8 @@ class TokensChunker:
 
     version: ClassVar[str] = f"2 with {VERSION}"
 
-    class Params(BaseModel):
+    class Params(Settings):
         """Parameters of the tokens chunker."""
-
-        model_config = ConfigDict(extra="forbid", frozen=True)
 
         size: int = Field(256, ge=1, description="most tokens in a chunk")
         overlap: int = Field(32, ge=0, description="tokens of overlap with the next chunk")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
-
+from bakeoff.plugins._settings import Settings
 from bakeoff.plugins.chunkers._pieces import trim
 from bakeoff.types import Document, Piece
 
@@ -16,10 +15,8 @@ class WholeChunker:
 
     version: ClassVar[str] = "1"
 
-    class Params(BaseModel):
+    class Params(Settings):
         """The whole chunker has no parameters."""
-
-        model_config = ConfigDict(extra="forbid", frozen=True)
 
     def __init__(self, params: Params) -> None:
         self._params = params

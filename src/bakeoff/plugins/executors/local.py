@@ -11,15 +11,15 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Annotated, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from bakeoff.plugins._settings import Settings
 from bakeoff.protocols import ANYWHERE, ResourceRequest
 
 
-class LocalParams(BaseModel):
+class LocalParams(Settings):
     """Numbers of threads and processes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     workers: Annotated[int | None, Field(ge=1, le=256, description="threads; None: one per core")] = None
     processes: Annotated[
         int,

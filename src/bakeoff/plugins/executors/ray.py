@@ -18,9 +18,10 @@ os.environ.setdefault(
 
 import ray
 import ray.exceptions
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bakeoff.errors import SettingError
+from bakeoff.plugins._settings import Settings
 from bakeoff.protocols import ANYWHERE, ResourceRequest
 from bakeoff.storage.environment import get_setting
 from bakeoff.storage.temp_dir import TempDir
@@ -34,10 +35,9 @@ SHARED = "BAKEOFF_CACHE"
 """If set, shards report their location, and every machine has its own home."""
 
 
-class RayParams(BaseModel):
+class RayParams(Settings):
     """Which cluster, and how much of it to use."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     address: Annotated[
         str | None,
         Field(

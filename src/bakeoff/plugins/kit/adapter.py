@@ -5,24 +5,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import Annotated, Any, ClassVar, Literal, ParamSpec, TypeVar
+from inspect import isfunction
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from bakeoff.errors import StoreError
+from bakeoff.plugins._settings import Settings as Settings  # noqa: PLC0414 - part of the kit
 from bakeoff.protocols import Guarantee, SearchKnob
 from bakeoff.storage.redaction import redact
 from bakeoff.types import Hits, Metric, Storage
 
-P = ParamSpec("P")
+D = TypeVar("D", bound=Callable[..., Any])
 T = TypeVar("T")
-
-
-class Settings(BaseModel):
-    """Immutable settings that reject unknown keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class NoQuery(Settings):
@@ -78,12 +74,23 @@ class TunedByEf:
 
 def translate_errors(
     engine: str, *errors: type[Exception], advice: Callable[[Exception], str] = lambda _: ""
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorate a method so that the engine's errors become StoreErrors; engine "" means the store's `engine`."""
+) -> Callable[[D], D]:
+    """Decorate a method, or a store for all its public methods, so that the engine's errors become StoreErrors.
 
-    def wrap(method: Callable[P, T]) -> Callable[P, T]:
+    Engine "" means the store's `engine`.
+    """
+
+    def decorate(target: D) -> D:
+        if not isinstance(target, type):
+            return wrap(target)
+        for name, method in list(vars(target).items()):
+            if isfunction(method) and not name.startswith("_"):
+                setattr(target, name, wrap(method))
+        return target
+
+    def wrap(method: D) -> D:
         @functools.wraps(method)
-        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 return method(*args, **kwargs)
             except StoreError:
@@ -93,9 +100,9 @@ def translate_errors(
                 text = f"{name}, {method.__name__.lstrip('_')}: {exc}{advice(exc)}{_not_listening(exc)}"
                 raise StoreError(redact(text)) from exc
 
-        return call
+        return cast(D, call)
 
-    return wrap
+    return decorate
 
 
 def _not_listening(exc: Exception) -> str:

@@ -38,6 +38,7 @@ class HasBuild(Protocol[B_co]):
     def build(self) -> B_co: ...
 
 
+@translate_errors("", *GRAPH_ERRORS)
 class GraphFile(TunedByEf, ABC, Generic[B]):
     """A store of one graph; a subclass implements `_empty`, `_add`, `_row_count`, `_save`, `_read` and `_nearest`.
 
@@ -52,23 +53,19 @@ class GraphFile(TunedByEf, ABC, Generic[B]):
         self._metric, self._dims, self._rows = Metric.COSINE, 0, 0
         self._index: Any = None
 
-    @translate_errors("", *GRAPH_ERRORS)
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._metric, self._dims, self._rows = metric, dims, 0
         self._name(collection)
         self._index = self._empty()
 
-    @translate_errors("", *GRAPH_ERRORS)
     def insert(self, batch: Batch) -> None:
         self._rows += len(batch.ids)
         self._add(batch)
 
-    @translate_errors("", *GRAPH_ERRORS)
     def ready(self) -> None:
         expect_rows(self.engine, self._row_count(), self._rows)
         self._save()
 
-    @translate_errors("", *GRAPH_ERRORS)
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._name(collection)
         if not self._file.exists():
@@ -78,7 +75,6 @@ class GraphFile(TunedByEf, ABC, Generic[B]):
         self._rows = self._row_count()
         return self._rows
 
-    @translate_errors("", *GRAPH_ERRORS)
     def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
         require_open(self.engine, self._index)
         if not self._rows:
@@ -86,7 +82,6 @@ class GraphFile(TunedByEf, ABC, Generic[B]):
         ids, far = self._nearest(self._row(vector), min(k, self._rows), query.ef)
         return make_hits(ids[0], score_from_distance(far[0], self._metric))
 
-    @translate_errors("", *GRAPH_ERRORS)
     def search_many(self, vectors: np.ndarray, k: int, query: GraphQuery) -> list[Hits]:
         require_open(self.engine, self._index)
         if not self._rows or not len(vectors):

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 
 from lxml import etree
-from pydantic import BaseModel, ConfigDict
 
 from bakeoff.corpus.document_kinds import kind_of
 from bakeoff.errors import UnreadableFileError
+from bakeoff.plugins._settings import Settings
 from bakeoff.plugins._titles import title_of
 from bakeoff.types import Document, Skipped, SourceFile
 
@@ -40,10 +40,8 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of encrypted and of 
 _MANY_NEWLINES = re.compile(r"\n{3,}")
 
 
-class NoReaderParams(BaseModel):
+class NoReaderParams(Settings):
     """A reader without parameters."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @contextlib.contextmanager

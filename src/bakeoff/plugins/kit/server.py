@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from inspect import isfunction
 from typing import Annotated, Generic, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
@@ -41,16 +40,8 @@ S = TypeVar("S", bound=type)
 def translate_server_errors(
     engine: str, *errors: type[Exception], advice: Callable[[Exception], str] = lambda _: ""
 ) -> Callable[[S], S]:
-    """Decorate a store so that the engine's errors in its public methods become StoreErrors."""
-
-    def wrap(store: S) -> S:
-        hint = lambda exc: advice(exc) or _too_slow(exc)  # noqa: E731
-        for name, method in list(vars(store).items()):
-            if isfunction(method) and not name.startswith("_"):
-                setattr(store, name, translate_errors(engine, *errors, advice=hint)(method))
-        return store
-
-    return wrap
+    """Decorate a store so that errors in its public methods become StoreErrors, with advice for a timeout."""
+    return translate_errors(engine, *errors, advice=lambda exc: advice(exc) or _too_slow(exc))
 
 
 def _too_slow(exc: Exception) -> str:

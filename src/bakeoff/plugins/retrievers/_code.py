@@ -8,18 +8,18 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bakeoff.errors import RetrieverError
+from bakeoff.plugins._settings import Settings
 from bakeoff.storage.consent import require_code
 
 ObjectName = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
 
 
-class CodeParams(BaseModel):
+class CodeParams(Settings):
     """Where the code is."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     folder: Path = Field(
         Path(), exclude=True, description="folder of the module; default: that of the experiment"
     )

@@ -13,9 +13,10 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import jmespath
 from jmespath.exceptions import JMESPathError
 from jmespath.parser import ParsedResult
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from bakeoff.errors import RetrieverError
+from bakeoff.plugins._settings import Settings
 from bakeoff.plugins.retrievers._rows import number, refuse_filter, whole
 from bakeoff.runtime.json_client import JsonClient
 from bakeoff.storage.consent import Destination, key_for
@@ -81,10 +82,9 @@ class HttpRetriever:
     version: ClassVar[str] = "1"
     remote: ClassVar[bool] = True
 
-    class Params(BaseModel):
+    class Params(Settings):
         """Where to send requests, what to send, and where the results are in the answer."""
 
-        model_config = ConfigDict(extra="forbid", frozen=True)
         url: Annotated[str, AfterValidator(_public_url)] = Field(
             ..., description="address; {query} and {k} in it are filled in"
         )

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bakeoff.errors import RetrieverError
+from bakeoff.plugins._settings import Settings
 from bakeoff.storage.ranking_files import read_rankings
 from bakeoff.types import RetrievedRow, Where
 
@@ -19,10 +20,9 @@ class RunRetriever:
     version: ClassVar[str] = "1"
     takes_filters = True  # whoever made the rankings applied the filters
 
-    class Params(BaseModel):
+    class Params(Settings):
         """Which file."""
 
-        model_config = ConfigDict(extra="forbid", frozen=True)
         file: Path = Field(..., description="TREC run, .jsonl or .parquet with query, document and score")
         system: str = Field("", description="which system's rankings, in a table of several")
 

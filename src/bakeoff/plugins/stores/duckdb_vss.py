@@ -107,9 +107,7 @@ class DuckdbTable:
         return {Metric.COSINE: 1.0 - far, Metric.DOT: -far, Metric.L2: -(far**2)}[self._metric]
 
 
-ENGINE = translate_errors("DuckDB vss", duckdb.Error)
-
-
+@translate_errors("DuckDB vss", duckdb.Error)
 class DuckdbVssStore(TunedByEf, PayloadSchemaMixin):
     """A DuckDB file with one table per collection; the extension comes from its package, not the network.
 
@@ -138,39 +136,32 @@ class DuckdbVssStore(TunedByEf, PayloadSchemaMixin):
     def engine_version(self) -> str:
         return installed_engine("duckdb", "duckdb_extension_vss")
 
-    @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._connect(collection, dims, metric, read_only=False).make(self.columns())
         self._rows = 0
 
-    @ENGINE
     def insert(self, batch: Batch) -> None:
         assert self._table is not None
         self._table.add(arrow_rows.table(self, batch))
         self._rows += len(batch.ids)
 
-    @ENGINE
     def ready(self) -> None:
         assert self._table is not None
         self._table.index(self._build.m, self._build.ef_construction)
         expect_rows("DuckDB vss", self._table.indexed_rows(), self._rows)
 
-    @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         """Open a table; a column of another dimension rejects the zeros that test the index."""
         self._rows = self._connect(collection, dims, metric, read_only=True).indexed_rows()
         return self._rows
 
-    @ENGINE
     def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
         return self._nearest(k, query.ef, "", [written(vector)])
 
-    @ENGINE
     def search_where(self, vector: np.ndarray, k: int, query: GraphQuery, where: Where) -> Hits:
         text, values = sql(self, where)
         return self._nearest(k, query.ef, text, [written(vector), *values])
 
-    @ENGINE
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         assert self._table is not None
         with self._turn:

@@ -194,9 +194,7 @@ KINDS: dict[str, Callable[[Build, np.ndarray, Metric], faiss.Index]] = {
 }
 
 
-ENGINE = translate_errors("FAISS", RuntimeError)
-
-
+@translate_errors("FAISS", RuntimeError)
 class FaissStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
     """One FAISS index, saved as a file; payloads are a separate table.
 
@@ -243,7 +241,6 @@ class FaissStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
         self._batches.append(batch)
         self._sidecar.add(batch)
 
-    @ENGINE
     def ready(self) -> None:
         if not self._batches:
             return
@@ -264,7 +261,6 @@ class FaissStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
         write(self._index, str(self._file))
         self._sidecar.save()
 
-    @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._name(collection)
         if not self._file.exists():
@@ -297,7 +293,6 @@ class FaissStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
         self._file = self._home / f"{collection}.faiss"
         self._sidecar.keep_at(self._home / f"{collection}.arrow")
 
-    @ENGINE
     def _nearest(
         self, rows: np.ndarray, k: int, query: FaissQuery, allowed: np.ndarray | None = None
     ) -> list[Hits]:

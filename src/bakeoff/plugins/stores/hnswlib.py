@@ -41,6 +41,7 @@ class HnswlibParams(Settings):
     build: Build = Build()
 
 
+@translate_errors("", *GRAPH_ERRORS)
 class HnswlibStore(PackagedEngine, SidecarPayloadsMixin, GraphFile[Build]):
     """One hnswlib graph in a file; payloads are a separate table, and a filter is checked for each row visited."""
 
@@ -64,7 +65,6 @@ class HnswlibStore(PackagedEngine, SidecarPayloadsMixin, GraphFile[Build]):
         super()._name(collection)
         self._sidecar.keep_at(self._home / f"{collection}.arrow")
 
-    @translate_errors("", *GRAPH_ERRORS)
     def replace(self, batch: Batch) -> None:
         """Add rows again: a row with an existing id replaces it."""
         self._index.add_items(batch.vectors, batch.ids, num_threads=1)
@@ -72,7 +72,6 @@ class HnswlibStore(PackagedEngine, SidecarPayloadsMixin, GraphFile[Build]):
         self._sidecar.add(batch)
         self._save()
 
-    @translate_errors("", *GRAPH_ERRORS)
     def search_where(self, vector: np.ndarray, k: int, query: GraphQuery, where: Where) -> Hits:
         require_open(self.engine, self._index)
         allowed = set(self._sidecar.matching_ids(where).tolist())

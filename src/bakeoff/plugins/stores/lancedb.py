@@ -123,13 +123,11 @@ def expect_indexed(table: Any, rows: int, kind: str) -> None:
         raise StoreError(f"LanceDB has indexed {covered} of {rows} rows as {kind}.")
 
 
-ENGINE = translate_errors("LanceDB", ValueError, RuntimeError, OSError, pa.ArrowException)
-
-
 QUANTISED: dict[Storage, str] = {"int8": "ivf_hnsw_sq", "binary": "ivf_rq"}
 """The index of each storage; RaBitQ keeps one bit a number. The table has the full vectors too."""
 
 
+@translate_errors("LanceDB", ValueError, RuntimeError, OSError, pa.ArrowException)
 class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
     """One LanceDB table per collection, in a folder; filters are applied before the search."""
 
@@ -167,28 +165,24 @@ class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
         refined = query.model_copy(update={"refine": -(-candidates // k), "ef": max(query.ef, candidates)})
         return self.search_where(vector, k, refined, where) if where else self.search(vector, k, refined)
 
-    @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._metric, self._rows = metric, 0
         self._table = self._connect().create_table(
             collection, schema=arrow_rows.schema(self, dims, tokens=self.kind == "tokens"), mode="overwrite"
         )
 
-    @ENGINE
     def insert(self, batch: Batch) -> None:
         if self.kind == "tokens":
             require_tokens("LanceDB", batch)
         self._table.add(arrow_rows.table(self, batch))
         self._rows += len(batch.ids)
 
-    @ENGINE
     def ready(self) -> None:
         self._table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
         if self._has_index():
             self._table.create_index("vector", config=index_of(self._build, self._metric))
             expect_indexed(self._table, self._rows, self._build.index)
 
-    @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._metric = metric
         self._table = self._connect().open_table(collection)
@@ -199,16 +193,13 @@ class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
             expect_indexed(self._table, self._rows, self._build.index)
         return self._rows
 
-    @ENGINE
     def search(self, vector: np.ndarray, k: int, query: LancedbQuery) -> Hits:
         return self._answer(self._search(vector, k, query).to_arrow(), query)
 
-    @ENGINE
     def search_where(self, vector: np.ndarray, k: int, query: LancedbQuery, where: Where) -> Hits:
         search = self._search(vector, k, query)
         return self._answer(search.where(sql_text(self, where), prefilter=True).to_arrow(), query)
 
-    @ENGINE
     def search_tokens(self, tokens: np.ndarray, k: int, query: LancedbQuery, where: Where = ()) -> Hits:
         """MaxSim over every row; the engine's distance is the sum of 1 − cosine over the query's tokens."""
         table = require_open("LanceDB", self._table)
@@ -218,7 +209,6 @@ class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
         found = search.to_arrow()
         return make_hits(found["id"], len(tokens) - found["_distance"].to_numpy())
 
-    @ENGINE
     def search_many(self, vectors: np.ndarray, k: int, query: LancedbQuery) -> list[Hits]:
         if not len(vectors):
             return []
@@ -226,17 +216,14 @@ class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
         whose = found["query_index"].to_numpy()
         return [self._answer(found.filter(whose == i), query) for i in range(len(vectors))]
 
-    @ENGINE
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         rows = self._table.search().where(_among(ids)).select(["id", *self.columns()]).limit(len(ids))
         return arrow_rows.payloads(self, ids, rows.to_arrow())
 
-    @ENGINE
     def delete(self, ids: np.ndarray) -> None:
         self._table.delete(_among(ids))
         self._rows = self._table.count_rows()
 
-    @ENGINE
     def replace(self, batch: Batch) -> None:
         self._table.merge_insert("id").when_matched_update_all().execute(arrow_rows.table(self, batch))
         self._table.optimize()  # add the new vectors to the index too

@@ -147,7 +147,6 @@ class Connections:
         return connection
 
 
-ENGINE = translate_errors("sqlite-vec", Error)
 SEARCH = 'SELECT id, distance FROM "{0}" WHERE vector MATCH {2} AND k = ?{1} ORDER BY distance'
 AMONG = ' AND id IN (SELECT id FROM "{0}_payload" WHERE {1})'
 
@@ -160,6 +159,7 @@ class SqliteVecParams(Settings):
     ] = "full"
 
 
+@translate_errors("sqlite-vec", Error)
 class SqliteVecStore(PackagedEngine, SmallVectors, PayloadSchemaMixin):
     """A vec0 table in a SQLite file, payloads in a plain table; the engine answers k up to 4,096."""
 
@@ -184,7 +184,6 @@ class SqliteVecStore(PackagedEngine, SmallVectors, PayloadSchemaMixin):
         self._connections = Connections(home / "rows.sqlite", params.synchronous)
         self._metric, self._rows, self._table = Metric.COSINE, 0, ""
 
-    @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         if metric is Metric.DOT:
             raise StoreError("sqlite-vec has no inner product. Use metric: cosine or l2 with it.")
@@ -193,17 +192,14 @@ class SqliteVecStore(PackagedEngine, SmallVectors, PayloadSchemaMixin):
         for statement in schema(collection, dims, metric, self.columns(), self._storage):
             self._connections.run(statement)
 
-    @ENGINE
     def insert(self, batch: Batch) -> None:
         add(self._connections.here(), self._table, self, batch, self._storage)
         self._rows += len(batch.ids)
 
-    @ENGINE
     def ready(self) -> None:
         self._connections.here().commit()
         expect_rows("sqlite-vec", self._count(), self._rows)
 
-    @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._connections.begin("rw")
         self._metric, self._table = metric, collection
@@ -219,13 +215,11 @@ class SqliteVecStore(PackagedEngine, SmallVectors, PayloadSchemaMixin):
         text, values = sql(self, where)
         return self._nearest(vector, k, AMONG.format(self._table, text), values)
 
-    @ENGINE
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         one = f'SELECT * FROM "{self._table}_payload" WHERE id = ?'  # noqa: S608
         rows = (row for number in ids.tolist() for row in self._connections.run(one, [number]))
         return from_rows(self, ids, rows)
 
-    @ENGINE
     def delete(self, ids: np.ndarray) -> None:
         remove(self._connections.here(), self._table, ids)
         self._rows = self._count()
@@ -238,7 +232,6 @@ class SqliteVecStore(PackagedEngine, SmallVectors, PayloadSchemaMixin):
     def close(self) -> None:
         self._connections.close()
 
-    @ENGINE
     def _nearest(self, vector: np.ndarray, k: int, among: str = "", values: list[Any] | None = None) -> Hits:
         if not self._rows:
             return make_hits([], [])

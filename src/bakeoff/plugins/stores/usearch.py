@@ -42,6 +42,7 @@ class UsearchParams(Settings):
 DTYPES = {"float16": "f16", "int8": "i8", "binary": "b1"}
 
 
+@translate_errors("", *GRAPH_ERRORS)
 class UsearchStore(PackagedEngine, SmallVectors, GraphFile[Build]):
     """One USearch graph, saved as a file. int8 requires unit vectors, so they are compared by cosine, which
     orders them like any metric."""
@@ -58,13 +59,11 @@ class UsearchStore(PackagedEngine, SmallVectors, GraphFile[Build]):
         "payload": "its Python package searches without a filter",
     }
 
-    @translate_errors("", *GRAPH_ERRORS)
     def delete(self, ids: np.ndarray) -> None:
         self._index.remove(ids)
         self._rows = self._row_count()
         self._save()
 
-    @translate_errors("", *GRAPH_ERRORS)
     def replace(self, batch: Batch) -> None:
         self._index.remove(batch.ids)
         self._add(batch)
