@@ -37,7 +37,7 @@ def read(folder: Path, text: str) -> list[models_toml.ModelChoice]:
 def test_every_table_becomes_an_embedder(tmp_path: Path, home: Path) -> None:
     bge, minilm, gemma, own, ollama = read(tmp_path, SHAPE)
     kept = home / "models"
-    assert bge.given() == {
+    assert bge.as_spec() == {
         "onnx": {
             "folder": str(kept / "BAAI--bge-small-en-v1.5"),
             "name": "BAAI/bge-small-en-v1.5",
@@ -46,14 +46,14 @@ def test_every_table_becomes_an_embedder(tmp_path: Path, home: Path) -> None:
         }
     }
     assert str(kept / "BAAI--bge-small-en-v1.5") in bge.missing
-    assert minilm.given() == {"minilm": {"as": minilm.model}} and not minilm.missing
+    assert minilm.as_spec() == {"minilm": {"as": minilm.model}} and not minilm.missing
     assert gemma.params == {
         "file": str(kept / "embedding-gemma" / "embedding-gemma-q8.gguf"),
         "device": "metal",
     }
     assert "precision q8" in gemma.missing
     assert own.params["file"] == str(tmp_path / "own" / "model.gguf")
-    assert ollama.given() == {"ollama": {"model": "nomic-embed-text", "as": "nomic-embed-text"}}
+    assert ollama.as_spec() == {"ollama": {"model": "nomic-embed-text", "as": "nomic-embed-text"}}
     assert gemma.label == "embedding-gemma q8"
 
 

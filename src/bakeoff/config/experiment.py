@@ -96,8 +96,8 @@ class _Reader:
         return self._file.model_copy(update={"preset": preset.name, **chosen})
 
     def executor(self) -> PluginSpec | None:
-        given = self._file.executor
-        return None if given is None else self._read.part("executors", ("executor",), given)
+        executor = self._file.executor
+        return None if executor is None else self._read.part("executors", ("executor",), executor)
 
     def _check_compared_readers(self, measures: tuple[str, ...]) -> None:
         """Raise for measures of chunks or sections if readers are compared: these differ from reader to reader."""
@@ -142,17 +142,17 @@ class _Reader:
             )
 
     def _source(self) -> PluginSpec:
-        name, given = _named_source(self._file.corpus)
+        name, settings = _named_source(self._file.corpus)
         written = "corpus" in self._file.model_fields_set
         if not written and self._file.chunks is not None:
-            name, given = "chunks", {key: value for key, value in self._file.chunks.items() if key != "as"}
+            name, settings = "chunks", {key: value for key, value in self._file.chunks.items() if key != "as"}
         elif not written:
             self._read.refuse(
                 (), 'the key "corpus" is missing: name the documents, as in corpus: {folder: docs}.'
             )
         plugin = self._read.plugin("sources", name, ("corpus",))
         params = self._read.validate(
-            plugin.Params, {k: _expand_variables(v) for k, v in given.items()}, ("corpus",)
+            plugin.Params, {k: _expand_variables(v) for k, v in settings.items()}, ("corpus",)
         )
         paths = {k: self._path(v) for k, v in params if isinstance(v, Path)}
         return PluginSpec("sources", name, name, params.model_copy(update=paths))
@@ -214,12 +214,12 @@ def _named_source(corpus: Mapping[str, Json]) -> tuple[str, dict[str, Json]]:
 
     That key's value is the parameter of the same name, or a mapping of parameters.
     """
-    given = dict(corpus)
-    if "source" in given:
-        return str(given.pop("source")), given
-    name = next((key for key in given if key in registry.names("sources")), "folder")
-    inner = given.get(name)
-    return (name, {**given.pop(name), **given}) if isinstance(inner, dict) else (name, given)
+    params = dict(corpus)
+    if "source" in params:
+        return str(params.pop("source")), params
+    name = next((key for key in params if key in registry.names("sources")), "folder")
+    inner = params.get(name)
+    return (name, {**params.pop(name), **params}) if isinstance(inner, dict) else (name, params)
 
 
 def _expand_variables(value: Json) -> Json:

@@ -102,9 +102,9 @@ class FileReaders:
 def file_readers(names: Iterable[str], chosen: Mapping[str, PluginSpec] | None = None) -> FileReaders:
     """The readers for some file names; `chosen` ones come from the experiment, by kind."""
     kinds = dict.fromkeys(kind_of(name) for name in names)
-    given = chosen or {}
+    by_kind = chosen or {}
     return FileReaders(
-        {kind: (_chosen(given[kind]),) if kind in given else _usual_parts(kind) for kind in kinds}
+        {kind: (_chosen(by_kind[kind]),) if kind in by_kind else _usual_parts(kind) for kind in kinds}
     )
 
 

@@ -77,8 +77,8 @@ def _gguf_file(path: Path) -> Path | None:
 def _gguf_prompts(file: Path) -> dict[str, object]:
     """Prompts from sentence-transformers' files next to a GGUF file."""
     try:
-        given = json.loads((file.parent / "config_sentence_transformers.json").read_text(encoding="utf-8"))
-        prompts = dict(given["prompts"])
+        settings = json.loads((file.parent / "config_sentence_transformers.json").read_text(encoding="utf-8"))
+        prompts = dict(settings["prompts"])
     except (OSError, ValueError, LookupError, TypeError):
         return {}
     document = prompts.get("document", prompts.get("passage", ""))

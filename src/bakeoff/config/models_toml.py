@@ -75,7 +75,7 @@ class ModelChoice:
     quantization: str = ""
     label: str = ""
 
-    def given(self) -> JsonObject:
+    def as_spec(self) -> JsonObject:
         """The choice as an item of `embedders:` in bakeoff.yaml."""
         named = {"as": self.label} if self.label else {}
         return {self.embedder: {**self.params, **named}}
@@ -221,10 +221,10 @@ def _find_catalogued(model: str) -> CatalogueEntry | None:
 def _weights_folder(model: str) -> Path:
     """Where a model's weights are: in the user's model folder if set, under any usual spelling."""
     flat = model.replace("/", "--")
-    given = get_setting(MODELS)
-    if not given:
+    folder = get_setting(MODELS)
+    if not folder:
         return models_folder(flat)
-    root = Path(given).expanduser().absolute()
+    root = Path(folder).expanduser().absolute()
     spellings = (flat, model, model.rpartition("/")[2])
     return next((root / name for name in spellings if (root / name).is_dir()), root / flat)
 

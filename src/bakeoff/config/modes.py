@@ -67,10 +67,12 @@ class _Words(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _engine_of_k1_and_b(cls, given: Json) -> Json:
+    def _engine_of_k1_and_b(cls, values: Json) -> Json:
         """k1 or b without an engine mean the engine that has them; so does an encoder, whose vectors it searches."""
-        chosen = isinstance(given, dict) and "engine" not in given and {"k1", "b", "encoder"} & given.keys()
-        return {**given, "engine": TUNABLE_ENGINE} if chosen else given
+        chosen = (
+            isinstance(values, dict) and "engine" not in values and {"k1", "b", "encoder"} & values.keys()
+        )
+        return {**values, "engine": TUNABLE_ENGINE} if chosen else values
 
 
 class Bm25(_Words):

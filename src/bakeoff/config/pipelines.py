@@ -36,31 +36,31 @@ class ModeReader:
         self._parts, self._rerankers, self._depth = parts, rerankers, depth
         self._placed = any(isinstance(one, list) and any(map(_is_rerank, one)) for one in modes)
 
-    def ways(self, at: Keys, given: RawSpec | list[RawSpec]) -> Iterator[RetrievalSpec]:
+    def ways(self, at: Keys, spec: RawSpec | list[RawSpec]) -> Iterator[RetrievalSpec]:
         """A plain mode alone and before each reranker; a pipeline with the stages it lists.
 
         If any pipeline has the stage `rerank`, the rerankers are used there and nowhere else.
         """
-        if not isinstance(given, list):
+        if not isinstance(spec, list):
             behind = [] if self._placed else self._rerankers
             looks = [(), *((RerankSpec(part, label=part.label),) for part in behind)]
-            for way in self._first(at, given):
+            for way in self._first(at, spec):
                 yield from (_with(way, rerank) for rerank in looks)
             return
-        if not given:
+        if not spec:
             self._parts.refuse(at, "a pipeline has no stage. Write its stages, as in [bm25@200, rerank@20].")
-        for way in self._first((*at, 0), given[0]):
-            stages = [self._looks((*at, i), one) for i, one in enumerate(given[1:], 1)]
+        for way in self._first((*at, 0), spec[0]):
+            stages = [self._looks((*at, i), one) for i, one in enumerate(spec[1:], 1)]
             for rerank in itertools.product(*stages):
                 self._check_depths(at, way, rerank)
                 yield _with(way, rerank)
 
-    def _first(self, at: Keys, given: RawSpec) -> Iterator[RetrievalSpec]:
+    def _first(self, at: Keys, spec: RawSpec) -> Iterator[RetrievalSpec]:
         """The searches of a mode, one specification per combination of listed values."""
-        written, params = self._parts.split(at, given)
+        written, params = self._parts.split(at, spec)
         name, depth = self._depth_of(at, written)
         kind = MODES.get(name) or self._unknown(at, name)
-        where = (*at, written) if isinstance(given, dict) else at
+        where = (*at, written) if isinstance(spec, dict) else at
         for choice in itertools.product(*self._parts.options(params, where, name)):
             chosen = dict(choice)
             checked = self._parts.validate(kind.params, own_parameters("modes", chosen), where)
@@ -69,15 +69,15 @@ class ModeReader:
             keyword, search = self._keyword(mode, where) if kind.keywords else (None, None)
             yield RetrievalSpec(mode, keyword, search, encoder, depth)
 
-    def _looks(self, at: Keys, given: RawSpec) -> list[RerankSpec]:
+    def _looks(self, at: Keys, spec: RawSpec) -> list[RerankSpec]:
         """The rerankers of a later stage."""
-        written, params = self._parts.split(at, given)
+        written, params = self._parts.split(at, spec)
         name, depth = self._depth_of(at, written)
         if name in MODES:
             self._parts.refuse(at, f"{name} is a search mode and must come first; later stages only rerank.")
         if name == RERANK:
             return [self._look(part, depth) for part in self._rerankers] or self._none(at, written)
-        where = (*at, written) if isinstance(given, dict) else at
+        where = (*at, written) if isinstance(spec, dict) else at
         return [self._look(self._parts.build("rerankers", name, params, where, label(name, params)), depth)]
 
     def _look(self, part: PluginSpec, depth: int | None) -> RerankSpec:
@@ -93,8 +93,8 @@ class ModeReader:
         before, whose = way.depth or self._depth, f"{way.mode.name} fetches"
         for one in rerank:
             if one.depth > before:
-                said = f"{one.label} looks at more passages than the {before} that {whose}"
-                self._parts.refuse(at, f"{said}. Lower it, or raise the stage before it.")
+                problem = f"{one.label} looks at more passages than the {before} that {whose}"
+                self._parts.refuse(at, f"{problem}. Lower it, or raise the stage before it.")
             before, whose = one.depth, f"{one.label} looks at"
 
     def _depth_of(self, at: Keys, written: str) -> tuple[str, int | None]:
@@ -111,10 +111,10 @@ class ModeReader:
 
     def _encoder(self, mode: PluginSpec, at: Keys) -> PluginSpec | None:
         """The encoder of a fusion's sparse vectors."""
-        given: RawSpec | None = getattr(mode.params, "encoder", None)
-        if given is None:
+        spec: RawSpec | None = getattr(mode.params, "encoder", None)
+        if spec is None:
             return None
-        part = self._parts.part("encoders", (*at, "encoder"), given)
+        part = self._parts.part("encoders", (*at, "encoder"), spec)
         if (kind := registry.load("encoders", part.name).vectors) != "sparse":
             self._parts.refuse(
                 (*at, "encoder"),
@@ -125,9 +125,9 @@ class ModeReader:
 
     def _keyword(self, mode: PluginSpec, at: Keys) -> tuple[PluginSpec, BaseModel]:
         """The keyword engine, with k1 and b if it takes them, or a store of an encoder's vectors."""
-        given: RawSpec = mode.params.engine  # type: ignore[attr-defined] # every mode with keywords has it
-        engine, params = self._parts.split((*at, "engine"), given)
-        where = (*at, "engine", engine) if isinstance(given, dict) else (*at, "engine")
+        spec: RawSpec = mode.params.engine  # type: ignore[attr-defined] # every mode with keywords has it
+        engine, params = self._parts.split((*at, "engine"), spec)
+        where = (*at, "engine", engine) if isinstance(spec, dict) else (*at, "engine")
         plugin = cast("type[Store]", self._parts.plugin("stores", engine, where))
         sparse = getattr(mode.params, "encoder", None) is not None
         if not issubclass(plugin, SupportsSparse if sparse else SupportsKeywords):

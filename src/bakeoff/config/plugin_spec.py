@@ -45,10 +45,10 @@ class PluginSpecReader:
     def __init__(self, located: YamlDocument, folder: Path) -> None:
         self._located, self._folder = located, folder
 
-    def part(self, kind: str, at: Keys, given: RawSpec) -> PluginSpec:
+    def part(self, kind: str, at: Keys, spec: RawSpec) -> PluginSpec:
         """The plug-in named at a position, with its parameters."""
-        written, params = self.split(at, given)
-        where = (*at, written) if isinstance(given, dict) else at
+        written, params = self.split(at, spec)
+        where = (*at, written) if isinstance(spec, dict) else at
         try:
             name, resolved = resolve_model(kind, written, params, self._folder)
         except UserError as exc:
@@ -74,20 +74,20 @@ class PluginSpecReader:
         """The existing collection of a store, read-only."""
         if params.get("read_only") is not True:
             self.refuse(at, "a collection that exists is only searched. Add read_only: true to it.")
-        given = {key: value for key, value in params.items() if key in EXISTING}
-        part = cast("ExistingPart", self.validate(ExistingPart, given, at))
+        existing = {key: value for key, value in params.items() if key in EXISTING}
+        part = cast("ExistingPart", self.validate(ExistingPart, existing, at))
         path = str((self._folder / part.path.expanduser()).resolve()) if part.path else ""
         return ExistingCollection(part.collection, part.id, part.vector, path)
 
-    def split(self, at: Keys, given: RawSpec) -> tuple[str, JsonObject]:
+    def split(self, at: Keys, spec: RawSpec) -> tuple[str, JsonObject]:
         """Name and parameters as written."""
-        if isinstance(given, str):
-            return given, {}
-        if len(given) != 1:
+        if isinstance(spec, str):
+            return spec, {}
+        if len(spec) != 1:
             self.refuse(
-                at, f"{list(given)} should be one name with its parameters, as in {{tokens: {{size: 256}}}}."
+                at, f"{list(spec)} should be one name with its parameters, as in {{tokens: {{size: 256}}}}."
             )
-        name, params = next(iter(given.items()))
+        name, params = next(iter(spec.items()))
         if params is not None and not isinstance(params, dict):
             self.refuse(
                 at, f"{name}: {params!r} should be a mapping of parameters, as in {{tokens: {{size: 256}}}}."
@@ -105,13 +105,13 @@ class PluginSpecReader:
         """Validate parameters with their model."""
         return yaml_document.validate_model(model, _below(self._located, at, params), ExperimentError)
 
-    def options(self, given: Json, at: Keys, what: str = "query") -> Iterator[list[tuple[str, Json]]]:
+    def options(self, arguments: Json, at: Keys, what: str = "query") -> Iterator[list[tuple[str, Json]]]:
         """Values of each argument: one, or a list of distinct ones."""
-        if not isinstance(given or {}, dict):
+        if not isinstance(arguments or {}, dict):
             self.refuse(
-                at, f"{what}: {given!r} should be a mapping of query arguments, as in {{ef: [16, 64]}}."
+                at, f"{what}: {arguments!r} should be a mapping of query arguments, as in {{ef: [16, 64]}}."
             )
-        for key, value in (given or {}).items():
+        for key, value in (arguments or {}).items():
             values = value if isinstance(value, list) else [value]
             if not values:
                 self.refuse((*at, key), f"{key} has no value. Give at least one.")

@@ -100,7 +100,7 @@ class SystemReader:
 
     def readings(self) -> tuple[Reading, ...]:
         """Every combination of the readers that the file names, by kind; a single default one if there are none."""
-        named = {kind: self._readers(kind, given) for kind, given in self._file.readers.items()}
+        named = {kind: self._readers(kind, specs) for kind, specs in self._file.readers.items()}
         found = [dict(zip(named, parts, strict=True)) for parts in itertools.product(*named.values())]
         return tuple(
             Reading(
@@ -110,14 +110,14 @@ class SystemReader:
             for parts in found
         )
 
-    def _readers(self, kind: str, given: RawSpec | list[RawSpec]) -> list[PluginSpec]:
+    def _readers(self, kind: str, specs: RawSpec | list[RawSpec]) -> list[PluginSpec]:
         """The readers of one kind of files, checked to support it."""
-        listed = given if isinstance(given, list) else [given]
+        listed = specs if isinstance(specs, list) else [specs]
         if not listed:
             self._read.refuse(("readers", kind), f"{kind} has no reader. Give at least one, or remove it.")
         parts: list[PluginSpec] = []
         for i, one in enumerate(listed):
-            at: Keys = ("readers", kind, i) if isinstance(given, list) else ("readers", kind)
+            at: Keys = ("readers", kind, i) if isinstance(specs, list) else ("readers", kind)
             part = self._read.part("readers", at, one)
             kinds = registry.load("readers", part.name).kinds
             if kind not in kinds:
@@ -141,9 +141,9 @@ class SystemReader:
     def _retrievers(self) -> Iterator[System]:
         """The existing searches, each by its name or the user's."""
         seen: set[str] = set()
-        for i, given in enumerate(self._file.retrievers):
-            name, params = self._read.split((RETRIEVERS, i), given)
-            at: Keys = (RETRIEVERS, i, name) if isinstance(given, dict) else (RETRIEVERS, i)
+        for i, spec in enumerate(self._file.retrievers):
+            name, params = self._read.split((RETRIEVERS, i), spec)
+            at: Keys = (RETRIEVERS, i, name) if isinstance(spec, dict) else (RETRIEVERS, i)
             part = self._read.build(RETRIEVERS, name, params, at, str(params.get("as", name)))
             if part.label in seen:
                 self._read.refuse(at, f"two retrievers are called {part.label}. Name one with as: NAME.")
@@ -153,11 +153,11 @@ class SystemReader:
 
     def _chunkers(self, embedders: list[PluginSpec]) -> list[PluginSpec]:
         """The chunkers, and the existing chunks; only those if no chunker is named."""
-        given = self._file.chunks
-        if given is None:
+        settings = self._file.chunks
+        if settings is None:
             return self._read_chunkers()
-        shown = str(given.get("as", "chunks"))
-        part = self._read.build("chunkers", EXISTING, given, ("chunks",), shown)
+        label = str(settings.get("as", "chunks"))
+        part = self._read.build("chunkers", EXISTING, settings, ("chunks",), label)
         model, labels = getattr(part.params, "model", ""), [one.full.label for one in embedders]
         if model and model not in labels:
             self._read.refuse(
@@ -185,11 +185,11 @@ class SystemReader:
         except UserError as exc:
             where = "--models" if self._models.path else self._located.where(("models",))
             raise type(exc)(f"{where}: {exc}") from exc
-        made = [self._read.part("embedders", ("models",), choice.given()) for choice in chosen]
-        twice = {one.label for one in listed} & {one.label for one in made}
+        specs = [self._read.part("embedders", ("models",), choice.as_spec()) for choice in chosen]
+        twice = {one.label for one in listed} & {one.label for one in specs}
         if twice:
             self._read.refuse(("models",), f"{min(twice)} is in embedders too. Remove one.")
-        return [*listed, *made]
+        return [*listed, *specs]
 
     def _models_path(self) -> Path | None:
         """The requested models file, else the experiment's."""
@@ -211,9 +211,9 @@ class SystemReader:
         listed = file.modes if file.mode is None else [file.mode]
         reader = ModeReader(self._read, listed, self._parts("rerankers"), file.depth)
         ways: list[RetrievalSpec] = []
-        for i, given in enumerate(listed):
+        for i, spec in enumerate(listed):
             at: Keys = ("modes", i) if file.mode is None else ("mode",)
-            for way in reader.ways(at, given):
+            for way in reader.ways(at, spec):
                 self._distinct_way(at, way, ways)
                 ways.append(way)
         return ways
@@ -253,8 +253,8 @@ class SystemReader:
 
     def _part_forms(self, kind: str) -> list[tuple[int, PluginSpec]]:
         """Parts of a kind in each of their vector forms, with their positions in the file."""
-        given: list[RawSpec] = getattr(self._file, kind)
-        found = [(i, one) for i, item in enumerate(given) for one in self._forms.parts(kind, (kind, i), item)]
+        specs: list[RawSpec] = getattr(self._file, kind)
+        found = [(i, one) for i, item in enumerate(specs) for one in self._forms.parts(kind, (kind, i), item)]
         self._distinct(kind, [part for _, part in found], [place for place, _ in found])
         return found
 

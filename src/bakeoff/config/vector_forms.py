@@ -26,17 +26,17 @@ class FormReader:
     def __init__(self, parts: PluginSpecReader, metric: Metric) -> None:
         self._parts, self._metric = parts, metric
 
-    def parts(self, kind: str, at: Keys, given: RawSpec) -> Iterator[PluginSpec]:
+    def parts(self, kind: str, at: Keys, spec: RawSpec) -> Iterator[PluginSpec]:
         """The part at a position in each of its vector forms."""
-        name, params = self._parts.split(at, given)
+        name, params = self._parts.split(at, spec)
         forms = {key: params[key] for key in FORM_KEYS.get(kind, ()) if key in params}
         if not forms:
-            yield self._parts.part(kind, at, given)
+            yield self._parts.part(kind, at, spec)
             return
         plain: JsonObject = {key: value for key, value in params.items() if key not in forms}
         part = self._parts.part(kind, at, {name: plain})
         if kind == "embedders" and _is_own_parameter(part, forms["dims"]):
-            yield self._parts.part(kind, at, given)
+            yield self._parts.part(kind, at, spec)
             return
         where = (*at, name)
         for choice in itertools.product(*self._parts.options(forms, where)):

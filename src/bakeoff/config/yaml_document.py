@@ -136,8 +136,8 @@ def _unprintable(exc: yaml.YAMLError, text: str, name: str) -> str:
     if at is None:
         return f"{name}: not YAML: {exc}. Fix the syntax."
     line = text.count("\n", 0, at) + 1
-    shown = f"control character {text[at : at + 1]!r}"
-    return f"{name}, line {line}: {shown} in the text. Delete it, or write it as an escape in quotes."
+    character = f"control character {text[at : at + 1]!r}"
+    return f"{name}, line {line}: {character} in the text. Delete it, or write it as an escape in quotes."
 
 
 def validate_model(

@@ -52,10 +52,10 @@ def _check(name: str, plugin: object) -> type[MeasureDefinition]:
         raise MeasureError(
             f"measure {name!r}: the class is named differently: {getattr(plugin, 'name', None)!r}."
         )
-    taken = next((spelling for spelling in _spellings(plugin) if spelling in _BY_LONG_NAME), None)
-    if taken:
+    clash = next((spelling for spelling in _spellings(plugin) if spelling in _BY_LONG_NAME), None)
+    if clash:
         raise MeasureError(
-            f"measure {name!r}: {taken!r} means the built-in {_BY_LONG_NAME[taken].name}. Choose another name."
+            f"measure {name!r}: {clash!r} means the built-in {_BY_LONG_NAME[clash].name}. Choose another name."
         )
     return plugin
 

@@ -256,7 +256,7 @@ def evaluate_alongside(parts: Sequence[ScoreArrays], measures: Sequence[Measure]
     excluded = sorted(
         {one for part in parts for one in part.excluded}, key=lambda one: (one.query, one.reason)
     )
-    whole = ScoreArrays(
+    scores = ScoreArrays(
         parts[0].queries,
         tuple(measures),
         join("values"),
@@ -265,14 +265,14 @@ def evaluate_alongside(parts: Sequence[ScoreArrays], measures: Sequence[Measure]
         tuple(excluded),
     )
     if all(part.tied_low is None for part in parts):
-        return whole
+        return scores
     low, high, mean = (join(name) for name in ("tied_low", "tied_high", "tied_expected"))
-    return replace(whole, tied_low=low, tied_high=high, tied_expected=mean)
+    return replace(scores, tied_low=low, tied_high=high, tied_expected=mean)
 
 
 def join_scores(parts: Sequence[ScoreArrays]) -> ScoreArrays:
     """Concatenate the scores of several blocks."""
-    whole = ScoreArrays(
+    scores = ScoreArrays(
         np.concatenate([part.queries for part in parts]),
         parts[0].measures,
         np.concatenate([part.values for part in parts]),
@@ -281,12 +281,12 @@ def join_scores(parts: Sequence[ScoreArrays]) -> ScoreArrays:
         tuple(one for part in parts for one in part.excluded),
     )
     if all(part.tied_low is None for part in parts):
-        return whole
+        return scores
     low, high, mean = (
         np.concatenate([_layer(part, name) for part in parts])
         for name in ("tied_low", "tied_high", "tied_expected")
     )
-    return replace(whole, tied_low=low, tied_high=high, tied_expected=mean)
+    return replace(scores, tied_low=low, tied_high=high, tied_expected=mean)
 
 
 def _layer(part: ScoreArrays, name: str) -> Floats:

@@ -35,11 +35,11 @@ def _truth(task: Task) -> JudgedItems:
         (len(task.judged_grades(query)) for query in task.queries), np.int64, len(task.queries)
     )
     grades = _numbers((task.judged_grades(query).values() for query in task.queries), int(lengths.sum()))
-    whole = grades.astype(np.int64)
+    integers = grades.astype(np.int64)
     row = np.repeat(np.arange(len(task.queries)), lengths)
-    if (whole != grades).any():
+    if (integers != grades).any():
         _find_wrong_number(task)
-    return truth_from(row, whole, np.arange(len(task.queries)))
+    return truth_from(row, integers, np.arange(len(task.queries)))
 
 
 def _hits(task: Task) -> tuple[JudgedHits, Ints]:
@@ -141,9 +141,9 @@ def _rescore(task: Task, scores: ScoreArrays, tied: Ints) -> ScoreArrays:
 def _spread(layer: Floats | None, rows: Ints, shape: tuple[int, ...]) -> Floats | None:
     if layer is None:
         return None
-    whole = np.full(shape, np.nan)
-    whole[rows] = layer
-    return whole
+    column = np.full(shape, np.nan)
+    column[rows] = layer
+    return column
 
 
 def _arrays(task: Task, names: list[str]) -> tuple[RankingArrays, JudgmentArrays]:

@@ -115,10 +115,10 @@ def unknown(name: str) -> MeasureError:
     """The error for an unknown name, with the nearest names."""
     known = long_names()
     near = difflib.get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
-    meant = list(dict.fromkeys(known[word] for word in near))
+    guesses = list(dict.fromkeys(known[word] for word in near))
     hint = (
-        f"Did you mean {' or '.join(meant)}?"
-        if meant
+        f"Did you mean {' or '.join(guesses)}?"
+        if guesses
         else f"Known: {', '.join(dict.fromkeys(known.values()))}."
     )
     return MeasureError(f"no measure is called {name!r}. {hint} `bakeoff list measures` explains each.")

@@ -50,9 +50,9 @@ class ScoreTable:
             )
         if wanted in known:
             return wanted
-        meant = parse_known(wanted)
+        measure = parse_known(wanted)
         for name in known:
-            if meant is not None and parse_known(name) == meant:
+            if measure is not None and parse_known(name) == measure:
                 return name
         raise MeasureError(f"{self.path} has no measure {wanted!r}. It has: {_list_names(known)}.")
 

@@ -119,10 +119,10 @@ def _strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _grades(column: pa.ChunkedArray) -> Ints:
     values = column.to_numpy()
-    whole = values.astype(np.int64)
-    if (whole != values).any():
-        raise DataError(f"a grade is {values[whole != values][0]}; grades are whole numbers.")
-    return np.asarray(whole)
+    integers = values.astype(np.int64)
+    if (integers != values).any():
+        raise DataError(f"a grade is {values[integers != values][0]}; grades are whole numbers.")
+    return np.asarray(integers)
 
 
 def _floats(column: pa.ChunkedArray) -> object:

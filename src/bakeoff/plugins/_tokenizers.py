@@ -27,11 +27,11 @@ def shared_tokenizer(path: Path) -> Tokenizer:
 
 def own(path: Path) -> Tokenizer:
     """A private tokenizer without truncation, padding or word cache."""
-    made = _read(_there(path))
-    forget = getattr(made.model, "_resize_cache", None)
+    tokenizer = _read(_there(path))
+    forget = getattr(tokenizer.model, "_resize_cache", None)
     if forget is not None:
         forget(0)
-    return made
+    return tokenizer
 
 
 @lru_cache(maxsize=_SHARED)
@@ -54,10 +54,10 @@ def _read(path: Path) -> Tokenizer:
     if not known:
         raise DataError(f"{path} has no 'model': give the tokenizer.json of a model, not its configuration")
     try:
-        made = Tokenizer.from_str(text)
-        made.encode(_PROBE)
+        tokenizer = Tokenizer.from_str(text)
+        tokenizer.encode(_PROBE)
     except Exception as exc:  # the library raises nothing more precise
         raise DataError(f"{path} is not a tokenizer ({exc}): give the tokenizer.json of a model") from exc
-    made.no_truncation()
-    made.no_padding()
-    return made
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer

@@ -235,9 +235,9 @@ def _cut_check(info: ModelInfo, count: int, whole: bool, read: int, tokens: int 
     if whole:
         fine = None if limit is None or tokens is None else tokens <= limit + _SLACK_TOKENS
         return ModelCheck("long texts", f"all {count:,} words are read", fine)
-    said = f", {limit:,} are declared" if limit is not None else ""
+    limit_note = f", {limit:,} are declared" if limit is not None else ""
     fine = None if limit is None or tokens is None else abs(tokens - limit) <= _SLACK_TOKENS
-    return ModelCheck("long texts", f"truncated after {size} of {count:,} words{said}", fine)
+    return ModelCheck("long texts", f"truncated after {size} of {count:,} words{limit_note}", fine)
 
 
 def _words_read(embedder: Embedder, words: list[str]) -> int:
@@ -246,12 +246,12 @@ def _words_read(embedder: Embedder, words: list[str]) -> int:
     def start(count: int) -> np.ndarray:
         return embedder.embed([" ".join(words[:count])], Role.DOCUMENT)[0]
 
-    whole = start(len(words))
-    noise = max(_SAME, 2 * float(np.abs(whole - start(len(words))).max()))
+    vector = start(len(words))
+    noise = max(_SAME, 2 * float(np.abs(vector - start(len(words))).max()))
     low, high = 1, len(words)
     while low < high:
         middle = (low + high) // 2
-        if float(np.abs(start(middle) - whole).max()) <= noise:
+        if float(np.abs(start(middle) - vector).max()) <= noise:
             high = middle
         else:
             low = middle + 1
@@ -268,9 +268,9 @@ def _rate(embedder: Embedder) -> ModelCheck:
 
 def _latency(embedder: Embedder) -> ModelCheck:
     texts = _sentences(QUERIES, words=8)
-    taken = []
+    seconds = []
     for text in texts:
         begin = time.perf_counter()
         embedder.embed([text], Role.QUERY)
-        taken.append((time.perf_counter() - begin) * 1000)
-    return ModelCheck("latency", f"{median(taken):.2f} ms per query (median of {len(taken)})")
+        seconds.append((time.perf_counter() - begin) * 1000)
+    return ModelCheck("latency", f"{median(seconds):.2f} ms per query (median of {len(seconds)})")

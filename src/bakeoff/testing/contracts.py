@@ -154,11 +154,11 @@ class EncoderContract(PluginContract):
     @classmethod
     def encoder(cls) -> Iterator[Encoder]:
         plugin = registry.load("encoders", cls.name)
-        made = plugin(plugin.Params(**cls.params))
-        if isinstance(made, SupportsFit):
-            made.fit(cls.corpus)
-        yield made
-        made.close()
+        encoder = plugin(plugin.Params(**cls.params))
+        if isinstance(encoder, SupportsFit):
+            encoder.fit(cls.corpus)
+        yield encoder
+        encoder.close()
 
     @pytest.mark.parametrize("role", Role)
     def test_rows_are_those_of_texts_alone(self, encoder: Encoder, role: Role) -> None:
@@ -200,9 +200,9 @@ class EmbedderContract(PluginContract):
     @classmethod
     def embedder(cls) -> Iterator[Embedder]:
         plugin = registry.load("embedders", cls.name)
-        made = plugin(plugin.Params(**cls.params))
-        yield made
-        made.close()
+        embedder = plugin(plugin.Params(**cls.params))
+        yield embedder
+        embedder.close()
 
     def test_rows_are_finite_and_in_order(self, embedder: Embedder) -> None:
         texts = ["a short text", "a much longer text about something else " * 20, "третий текст", "x"]

@@ -105,9 +105,10 @@ def assert_recall() -> AssertRecall:
         summary = next(one for one in result.compare(measure).systems if one.system == name)
         low, high = summary.interval.low, summary.interval.high
         reached = low if sure else summary.mean
-        shown = "unknown" if low is None or high is None else f"{low:.3f} to {high:.3f}"
+        interval = "unknown" if low is None or high is None else f"{low:.3f} to {high:.3f}"
         assert reached is not None and reached >= at_least, (
-            f"{name}: {measure} is {summary.mean} (interval {shown}) on {summary.n} questions; {at_least:g} is required"
+            f"{name}: {measure} is {summary.mean} (interval {interval}) on {summary.n} questions; "
+            f"{at_least:g} is required"
         )
 
     return check

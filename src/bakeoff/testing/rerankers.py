@@ -29,13 +29,13 @@ class RerankerContract(PluginContract):
     @pytest.fixture
     def reranker(self) -> Iterator[Reranker]:
         plugin = cast("type[Reranker]", self.plugin())
-        made = plugin(plugin.Params(**self.params))
+        reranker = plugin(plugin.Params(**self.params))
         try:
-            made.rerank("a", ["b"])
+            reranker.rerank("a", ["b"])
         except ModelNotFoundError as exc:
             pytest.skip(str(exc))
-        yield made
-        made.close()
+        yield reranker
+        reranker.close()
 
     def test_one_finite_score_a_passage(self, reranker: Reranker) -> None:
         scores = np.asarray(reranker.rerank("where does the cat sleep?", PASSAGES))

@@ -32,11 +32,11 @@ class RetrieverContract(PluginContract):
     @pytest.fixture
     def retriever(self) -> Iterator[Retriever]:
         plugin = cast("type[Retriever]", self.plugin())
-        made = plugin(plugin.Params(**self.params))
-        if isinstance(made, SupportsDocuments):
-            made.index(iter(DOCUMENTS))
-        yield made
-        made.close()
+        retriever = plugin(plugin.Params(**self.params))
+        if isinstance(retriever, SupportsDocuments):
+            retriever.index(iter(DOCUMENTS))
+        yield retriever
+        retriever.close()
 
     def ask(self, retriever: Retriever, question: str, k: int) -> list[RetrievedRow]:
         """The rows of one question."""

@@ -40,8 +40,10 @@ def engine(trial: StoreFixture) -> str:
     """The engine's own version; connecting to it may raise a StoreError."""
     store = trial.make()
     try:
-        told = isinstance(store, SupportsVersion)
-        return store.engine_version() if told else "it does not report its version (engine_version)"
+        reports_version = isinstance(store, SupportsVersion)
+        return (
+            store.engine_version() if reports_version else "it does not report its version (engine_version)"
+        )
     finally:
         trial.close()
 

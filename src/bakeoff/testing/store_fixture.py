@@ -103,16 +103,16 @@ class StoreFixture:
             raise ContractViolation(f"no {ability}: {hint}.")
 
     @property
-    def given(self) -> Path:
+    def vector_folder(self) -> Path:
         """Where the vectors given to a store lie."""
         return self.folder / "given"
 
     def vectors(self, rows: int | None = None, seed: int = 7) -> np.ndarray:
         """Seeded vectors of unequal length, so that the metrics differ, as a read-only memory map like in a run."""
         count = rows or self.rows
-        file = self.given / f"{count}-{self.dims}-{seed}.npy"
+        file = self.vector_folder / f"{count}-{self.dims}-{seed}.npy"
         if not file.exists():
-            self.given.mkdir(exist_ok=True)
+            self.vector_folder.mkdir(exist_ok=True)
             generator = np.random.default_rng(seed)
             scale = generator.uniform(0.5, 2.0, (count, 1))
             np.save(file, (generator.normal(size=(count, self.dims)) * scale).astype(np.float32))

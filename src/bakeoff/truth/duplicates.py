@@ -7,11 +7,12 @@ words, by set size and position, is searched (prefix and position filter).
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from bakeoff.truth.query_words import words
+from bakeoff.corpus.segmentation import word_spans
 
 JACCARD = 0.8
 CROWD = 50
@@ -28,19 +29,25 @@ class SimilarQueries:
     same: bool
 
 
+def words(text: str) -> list[str]:
+    """Words of a text in order, in any script, without case and punctuation."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return [folded[start:end] for start, end in word_spans(folded)]
+
+
 def find_similar(texts: Sequence[str], threshold: float = JACCARD) -> list[SimilarQueries]:
     """For every text similar to an earlier one, the most similar earlier one."""
-    spoken = [words(text) for text in texts]
+    word_lists = [words(text) for text in texts]
     first_of: dict[tuple[str, ...], int] = {}
     found: list[SimilarQueries] = []
     distinct: list[int] = []
-    for place, said in enumerate(spoken):
-        first = first_of.setdefault(tuple(said), place)
-        if first != place and said:
+    for place, word_list in enumerate(word_lists):
+        first = first_of.setdefault(tuple(word_list), place)
+        if first != place and word_list:
             found.append(SimilarQueries(first, place, 1.0, same=True))
-        elif said:
+        elif word_list:
             distinct.append(place)
-    found += _near(distinct, [frozenset(said) for said in spoken], threshold)
+    found += _near(distinct, [frozenset(word_list) for word_list in word_lists], threshold)
     return sorted(found, key=lambda pair: (pair.second, pair.first))
 
 

@@ -128,16 +128,16 @@ def with_judgments(
     holding, problems = _holding(judged, place, documents, lost)
     problems += _unread_problems(lost, reasons, "warning" if UNREAD in allowed else "error")
     reviewed = {row.query for row in (*holding, *lost)}
-    taken = [place[name] for name in reviewed]
+    rows = [place[name] for name in reviewed]
     kept = truth.judgments.filter(
-        pa.array([query not in set(taken) for query in truth.judgments["query"].to_pylist()], pa.bool_())
+        pa.array([query not in set(rows) for query in truth.judgments["query"].to_pylist()], pa.bool_())
     )
-    said = [one for one in truth.problems if _concerns(one, reviewed)]
+    remaining = [one for one in truth.problems if _concerns(one, reviewed)]
     missing = [one for one in truth.unread if one.query_id not in reviewed]
     pairs = dict.fromkeys((row.query, row.document) for row in lost)
     missing += [UnreadTruth(query, name, name, reasons[name]) for query, name in pairs]
     table = pa.concat_tables([kept, _table(holding, place, _rows(documents, holding))])
-    return replace(truth, judgments=table, problems=(*said, *problems), unread=tuple(missing))
+    return replace(truth, judgments=table, problems=(*remaining, *problems), unread=tuple(missing))
 
 
 def _concerns(problem: Problem, reviewed: set[str]) -> bool:
@@ -164,8 +164,8 @@ def _unread_problems(lost: Sequence[JudgedSpan], reasons: Mapping[str, str], lev
 
 def judged_by_models(judgments: pa.Table) -> list[str]:
     """Notes on a truth that includes a model's judgments."""
-    said = Counter(source for source in judgments["source"].to_pylist() if source.startswith(MODEL))
-    return [_model_note(source, count, judgments.num_rows) for source, count in sorted(said.items())]
+    counts = Counter(source for source in judgments["source"].to_pylist() if source.startswith(MODEL))
+    return [_model_note(source, count, judgments.num_rows) for source, count in sorted(counts.items())]
 
 
 def _model_note(source: str, count: int, rows: int) -> str:

@@ -39,7 +39,7 @@ def ranges(doc: Iterable[int], start: Iterable[int], end: Iterable[int]) -> Rang
     return Ranges(*(np.asarray(part, dtype=np.int32) for part in (doc, start, end)))
 
 
-def overlapping_pairs(parts: Iterable[Ranges]) -> Ranges:
+def concatenate_ranges(parts: Iterable[Ranges]) -> Ranges:
     """Concatenate several sets of ranges."""
     every = [ranges((), (), ()), *parts]
     return Ranges(
@@ -87,15 +87,15 @@ def share_of_shorter(one: Ranges, other: Ranges) -> np.ndarray:
     return np.where(empty, 0.0, np.where(one.whole | other.whole, 1.0, part))
 
 
-def _sort_ranges(given: Ranges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sort_ranges(ranges: Ranges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Order by document and start; the starts; and the running maximum of ends."""
-    base = given.doc.astype(np.int64) * _FAR
-    begin = base + np.maximum(given.start, 0)
-    until = np.where(given.whole, base + _FAR - 1, base + given.end)
+    base = ranges.doc.astype(np.int64) * _FAR
+    begin = base + np.maximum(ranges.start, 0)
+    until = np.where(ranges.whole, base + _FAR - 1, base + ranges.end)
     del base
     if (begin[1:] >= begin[:-1]).all():  # already in chunk-table order: nothing to sort or copy
         return np.arange(len(begin)), begin, np.maximum.accumulate(until, out=until)
-    order = np.lexsort((given.end, begin))
+    order = np.lexsort((ranges.end, begin))
     return order, begin[order], np.maximum.accumulate(until[order])
 
 

@@ -14,7 +14,7 @@ from bakeoff.runtime.count_text import count
 from bakeoff.storage.schemas import JUDGMENTS
 from bakeoff.truth.corpus import TruthCorpus
 from bakeoff.truth.location_rules import PlaceFinder
-from bakeoff.truth.overlap import overlapping_pairs
+from bakeoff.truth.overlap import concatenate_ranges
 from bakeoff.truth.problems import Level, Problem
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.rule_matches import RuleMatches, intersection, join_matches
@@ -178,9 +178,9 @@ class _Resolver:
         before = len(self.problems)
         parts = self._node(query, (), rule)
         keys = dict.fromkeys((part.source, part.chunking) for part in parts)
-        whole = [join_matches((p for p in parts if (p.source, p.chunking) == key), *key) for key in keys]
-        if any((part.grade > 0).any() for part in whole):
-            return whole
+        matches = [join_matches((p for p in parts if (p.source, p.chunking) == key), *key) for key in keys]
+        if any((part.grade > 0).any() for part in matches):
+            return matches
         if any(problem.code == UNREAD for problem in self.problems[before:]):
             if UNREAD in self.allowed:
                 text = "nothing relevant of its truth was read, so it has no score and enters no mean."
@@ -189,7 +189,7 @@ class _Resolver:
             self._say(
                 "error", query, (), "its truth matches nothing. Widen a rule, or write truth: negative."
             )
-        return whole
+        return matches
 
     def _node(self, query: int, path: Path, rule: Rule) -> list[RuleMatches]:
         """What one rule of a tree matches, compared with its author's expectation."""
@@ -248,7 +248,7 @@ class _Resolver:
     def _expectations(self, query: int, path: Path, rule: Rule, parts: list[RuleMatches]) -> None:
         if rule.min_documents is None and rule.expected is None:
             return
-        docs = len(np.unique(overlapping_pairs(part.at for part in parts).doc))
+        docs = len(np.unique(concatenate_ranges(part.at for part in parts).doc))
         if rule.min_documents is not None and docs < rule.min_documents:
             text = (
                 f"{rule.source} finds {count(docs, 'document')}, but min_documents is {rule.min_documents}."
@@ -282,12 +282,12 @@ def _names(rule: Rule) -> list[tuple[str, NameMatch]]:
 
 
 def _left_out(name: str, files: Sequence[Skipped]) -> str:
-    shown = "; ".join(f"{one.id} ({one.reason})" for one in files[:SHOWN])
+    examples = "; ".join(f"{one.id} ({one.reason})" for one in files[:SHOWN])
     more = f"; and {len(files) - SHOWN:,} more" if len(files) > SHOWN else ""
     one = len(files) == 1
     count = "a document that was not read" if one else f"{len(files):,} documents that were not read"
     fix = f"Repair {'it' if one else 'them'}, correct the truth, or measure without: allow: [{UNREAD}]."
-    return f'"{name}" names {count}: {shown}{more}. {fix}'
+    return f'"{name}" names {count}: {examples}{more}. {fix}'
 
 
 def _unjudged_copies(queries: QuerySet, documents: pa.Table, judgments: pa.Table) -> list[Problem]:
@@ -359,7 +359,7 @@ def _table(found: list[tuple[int, RuleMatches]]) -> pa.Table:
 
     counts = [len(part) for _, part in found]
     codes = np.repeat(np.arange(len(found)), counts)
-    at = overlapping_pairs(part.at for _, part in found)
+    at = concatenate_ranges(part.at for _, part in found)
     return JUDGMENTS.table(
         {
             "query": np.array([query for query, _ in found], dtype=np.int32)[codes],

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bakeoff.truth.overlap import WHOLE, Ranges, changes, overlap_pairs, overlapping_pairs, ranges
+from bakeoff.truth.overlap import WHOLE, Ranges, changes, concatenate_ranges, overlap_pairs, ranges
 
 CHUNK_SHARE = 0.5
 """Under `all`, a chunk and a span match if they share this much of the shorter one."""
@@ -60,7 +60,7 @@ def join_matches(parts: Iterable[RuleMatches], source: str, chunking: str) -> Ru
     """Merge matches into one source, each range once."""
     parts = list(parts)
     grade = np.concatenate([np.zeros(0, dtype=np.int8), *(part.grade for part in parts)])
-    return unique(RuleMatches(source, chunking, overlapping_pairs(part.at for part in parts), grade))
+    return unique(RuleMatches(source, chunking, concatenate_ranges(part.at for part in parts), grade))
 
 
 def intersection(children: Sequence[Sequence[RuleMatches]], source: str) -> list[RuleMatches]:

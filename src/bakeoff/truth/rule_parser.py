@@ -88,8 +88,8 @@ class RulePart(RuleFields):
     def rule(self) -> Rule:
         """The rule it describes."""
         expected = self.expected_count and rules.ExpectedCount(**self.expected_count.model_dump())
-        said = {"grade": self.grade, "name": self.name or "", "min_documents": self.min_documents}
-        return _RULES[self.key](self, {**said, "expected": expected})
+        settings = {"grade": self.grade, "name": self.name or "", "min_documents": self.min_documents}
+        return _RULES[self.key](self, {**settings, "expected": expected})
 
 
 class TruthPart(RulePart):
@@ -116,30 +116,32 @@ class TruthPart(RulePart):
         raise ValueError(f"truth is {value!r}. Write a rule such as {rule}, or negative, or unjudged")
 
 
-def _documents(part: RulePart, said: JsonObject) -> Rule:
+def _documents(part: RulePart, settings: JsonObject) -> Rule:
     names = [part.file] if part.file else part.files or part.documents or []
-    return rules.Documents(names=tuple(names), match=part.match or "auto", **said)
+    return rules.Documents(names=tuple(names), match=part.match or "auto", **settings)
 
 
-def _spans(part: RulePart, said: dict[str, object]) -> Rule:
+def _spans(part: RulePart, settings: dict[str, object]) -> Rule:
     places: list[Any] = [rules.LineRange(p.document, p.first, p.last) for p in part.lines or ()]
     places += [rules.CharacterRange(p.document, p.start, p.end) for p in part.characters or ()]
     places += [rules.PassageRule(p.text, p.document or "") for p in part.passage or ()]
     places += [rules.Symbol(*text.rsplit("::", 1)) for text in part.symbol or ()]
     places += [rules.ChunkName(name) for name in part.chunks or ()]
-    return rules.SpansRule(places=tuple(places), written=part.key, **said)  # type: ignore[arg-type]
+    return rules.SpansRule(places=tuple(places), written=part.key, **settings)  # type: ignore[arg-type]
 
 
-def _keywords(part: RulePart, said: JsonObject) -> Rule:
+def _keywords(part: RulePart, settings: JsonObject) -> Rule:
     assert part.keywords is not None
     words = part.keywords
     of = tuple(dict.fromkeys(words.all or words.any or ()))
     at_least = len(of) if words.all else 1
     over = part.over or "chunks"
-    return rules.WordsRule(of=of, at_least=at_least, match=words.match, case=words.case, over=over, **said)
+    return rules.WordsRule(
+        of=of, at_least=at_least, match=words.match, case=words.case, over=over, **settings
+    )
 
 
-def _signals(part: RulePart, said: JsonObject) -> Rule:
+def _signals(part: RulePart, settings: JsonObject) -> Rule:
     assert part.signals is not None
     words = part.signals
     return rules.WordsRule(
@@ -149,31 +151,31 @@ def _signals(part: RulePart, said: JsonObject) -> Rule:
         case=words.case,
         over=part.over or "chunks",
         written="signals",
-        **said,
+        **settings,
     )
 
 
-def _sql(part: RulePart, said: JsonObject) -> Rule:
-    return rules.Sql(where=part.sql or "", over=part.over or "chunks", **said)
+def _sql(part: RulePart, settings: JsonObject) -> Rule:
+    return rules.Sql(where=part.sql or "", over=part.over or "chunks", **settings)
 
 
-def _section_rule(part: RulePart, said: dict[str, object]) -> Rule:
+def _section_rule(part: RulePart, settings: dict[str, object]) -> Rule:
     assert part.sections is not None
     over = "chunks" if part.over == "chunks" else "documents"
     names, universal = tuple(part.sections.of), tuple(part.sections.universal)
-    return rules.Sections(names=names, universal=universal, over=over, **said)  # type: ignore[arg-type]
+    return rules.Sections(names=names, universal=universal, over=over, **settings)  # type: ignore[arg-type]
 
 
-def _neighbours(part: RulePart, said: JsonObject) -> Rule:
-    return rules.NeighboursRule(count=part.neighbours or 0, **said)
+def _neighbours(part: RulePart, settings: JsonObject) -> Rule:
+    return rules.NeighboursRule(count=part.neighbours or 0, **settings)
 
 
-def _any(part: RulePart, said: JsonObject) -> Rule:
-    return rules.AnyOf(rules=tuple(child.rule() for child in part.any or ()), **said)
+def _any(part: RulePart, settings: JsonObject) -> Rule:
+    return rules.AnyOf(rules=tuple(child.rule() for child in part.any or ()), **settings)
 
 
-def _all(part: RulePart, said: JsonObject) -> Rule:
-    return rules.AllOf(rules=tuple(child.rule() for child in part.all or ()), **said)
+def _all(part: RulePart, settings: JsonObject) -> Rule:
+    return rules.AllOf(rules=tuple(child.rule() for child in part.all or ()), **settings)
 
 
 _RULES = {

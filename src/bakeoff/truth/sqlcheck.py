@@ -207,5 +207,5 @@ def place(position: int, expression: str, near: str = "") -> str:
     in_bytes = len(data[:at].decode("utf-8", "ignore"))
     # DuckDB 2 counts bytes, DuckDB 1 characters
     start = at if near and expression[at:].startswith(near) else in_bytes
-    shown = shorten(expression[start : start + 40]) if start < len(expression) else "the end"
-    return f"at character {start + 1}: {shown}"
+    excerpt = shorten(expression[start : start + 40]) if start < len(expression) else "the end"
+    return f"at character {start + 1}: {excerpt}"

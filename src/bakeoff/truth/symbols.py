@@ -88,5 +88,5 @@ class _Places:
         """Character at a line from 1 and a column in bytes."""
         start = self.starts[line - 1]
         # a character takes at most four bytes, so `column` characters hold at least `column` bytes
-        taken = self.text[start : start + column].encode("utf-8", "surrogatepass")[:column]
-        return start + len(taken.decode("utf-8", "surrogatepass"))
+        prefix = self.text[start : start + column].encode("utf-8", "surrogatepass")[:column]
+        return start + len(prefix.decode("utf-8", "surrogatepass"))

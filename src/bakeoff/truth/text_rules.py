@@ -66,8 +66,8 @@ def _scopes(over: str, corpus: TruthCorpus, chunkings: Mapping[str, pa.Table]) -
 def _answer(
     wanted: Sequence[TextRule], scope: TextTables, seconds: float, process: SqlProcess
 ) -> list[RuleMatches | TruthError]:
-    given = scope.over, scope.rows, SYNONYMS[scope.over], seconds, scope.widen, scope.size, process
-    with SqlEngine(*given) as engine:
+    arguments = scope.over, scope.rows, SYNONYMS[scope.over], seconds, scope.widen, scope.size, process
+    with SqlEngine(*arguments) as engine:
         checked = [_check_rule(rule, engine) for rule in wanted]
         sound = list(dict.fromkeys(text for text in checked if isinstance(text, str)))
         rows = dict(zip(sound, engine.rows(sound), strict=True))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 import time
 
-from bakeoff.truth.duplicates import JACCARD, find_similar
-from bakeoff.truth.query_words import words
+from bakeoff.truth.duplicates import JACCARD, find_similar, words
 
 
 def near(texts: list[str]) -> set[int]:

@@ -48,8 +48,8 @@ class NDCG(WeightedSum):
     def bound_values(self, block: HitBlock, measure: Measure, point: Floats) -> tuple[Floats, Floats]:
         hits, top, k = block.hits, block.truth.top_grade(), measure.k
         inside = slice(None) if k is None else hits.rank <= k
-        taken = block.count(hits.row[inside], (1.0 / np.log2(hits.rank + 1.0))[inside])
-        free = kernels.discount_sum(block.pooled.retrieved_counts(k)) - taken
+        discount = block.count(hits.row[inside], (1.0 / np.log2(hits.rank + 1.0))[inside])
+        free = kernels.discount_sum(block.pooled.retrieved_counts(k)) - discount
         reached = point * self.norm(block, measure)
         more, below = (
             count(k).astype(np.int64) for count in (block.count_unjudged, block.count_unjudged_below)
@@ -72,9 +72,9 @@ class NDCG(WeightedSum):
         short = dcg([self.plain_gain(grade) for grade in best[:hits]])
         reason = "the ideal is as long as the list of relevant items found, so misses cost nothing"
         yield Variant("ideal as long as found", dcg(gains) / short if hits else 0.0, reason)
-        whole = dcg([self.plain_gain(grade) for grade in judged])
+        all_judged = dcg([self.plain_gain(grade) for grade in judged])
         reason = "the ideal is longer than k, so a perfect top k stays below 1"
-        yield Variant("ideal not cut", dcg(gains) / whole, reason)
+        yield Variant("ideal not cut", dcg(gains) / all_judged, reason)
 
     def _other_gain(self, ranked: RankedGrades, measure: Measure) -> Variant:
         other = replace(measure, name="nDCG" if measure.name == "nDCG_exp" else "nDCG_exp")

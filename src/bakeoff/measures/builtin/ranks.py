@@ -113,13 +113,15 @@ class AveragePrecision(MeasureDefinition):
 
     def variants(self, ranked: RankedGrades, measure: Measure) -> Iterator[Variant]:
         total, ranks = ranked.relevant(measure), ranked.hit_ranks(measure)
-        whole = score(ranked, measure) * total
-        found = whole / len(ranks) if ranks else 0.0
+        total_precision = score(ranked, measure) * total
+        found = total_precision / len(ranks) if ranks else 0.0
         yield Variant(
             "divided by relevant found", found, "misses are forgotten: finding fewer items can raise it"
         )
         if measure.k is not None:
-            yield Variant("divided by min(k, R)", whole / min(measure.k, total), "recommender tools' AP@k")
+            yield Variant(
+                "divided by min(k, R)", total_precision / min(measure.k, total), "recommender tools' AP@k"
+            )
 
 
 class RankBiasedPrecision(WeightedSum):

@@ -47,7 +47,7 @@ class SemanticChunker:
     def __init__(self, params: Params) -> None:
         self._params = params
         self._signatures = params.context is Style.SIGNATURE
-        self._said: set[str] = set()
+        self._warned_kinds: set[str] = set()
 
     def chunk(self, document: Document) -> Iterator[Piece]:
         """Yield the document's pieces in order."""
@@ -76,25 +76,25 @@ class SemanticChunker:
             try:
                 return blocks(document.text, grammar, params.merge_below, params.max_chars, self._signatures)
             except ParseError as exc:
-                self._say(document.kind, f"{document.id} does not parse as {document.kind} ({exc})")
+                self._warn_once(document.kind, f"{document.id} does not parse as {document.kind} ({exc})")
         return [CodeBlock(0, len(document.text), (), ())]
 
     def _grammar(self, kind: str) -> LoadedGrammar | None:
         if kind not in GRAMMARS:
             if kind in CODE:
-                self._say(kind, f"no grammar is known for {kind}")
+                self._warn_once(kind, f"no grammar is known for {kind}")
             return None
         try:
             return load(kind)
         except ImportError:
             package = GRAMMARS[kind].package.replace("_", "-")
-            self._say(kind, f"the grammar of {kind} is not installed (pip install {package})")
+            self._warn_once(kind, f"the grammar of {kind} is not installed (pip install {package})")
             return None
 
-    def _say(self, kind: str, what: str) -> None:
+    def _warn_once(self, kind: str, what: str) -> None:
         """Warn once per kind that it is split at lines, not at definitions."""
-        if kind not in self._said:
-            self._said.add(kind)
+        if kind not in self._warned_kinds:
+            self._warned_kinds.add(kind)
             _log.warning("semantic: %s; such documents are split at lines, not at definitions", what)
 
     def _cut_code(self, text: str, block: CodeBlock) -> Iterable[Span]:

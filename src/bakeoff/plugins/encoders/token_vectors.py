@@ -37,7 +37,7 @@ class TokenVectorsEncoder:
     @cached_property
     def info(self) -> ModelInfo:
         """Identity of these vectors: model, revision and settings."""
-        found, given = self._rows.folder, self._params
+        found, params = self._rows.folder, self._params
         return ModelInfo(
             name=found.name,
             dims=self._tokens(["a"])[0].shape[1],
@@ -45,9 +45,9 @@ class TokenVectorsEncoder:
             revision=f"{found.graph_version}tokenizer {sha256(found.tokenizer)[:16]}",
             weights=found.weights(),
             normalised=True,
-            pooling="tokens with special ones" if given.special else "tokens",
-            query_prompt=given.query_prompt,
-            document_prompt=given.document_prompt,
+            pooling="tokens with special ones" if params.special else "tokens",
+            query_prompt=params.query_prompt,
+            document_prompt=params.document_prompt,
             licence=found.licence,
         )
 

@@ -66,7 +66,7 @@ class RayExecutor:
     def __init__(self, params: RayParams) -> None:
         self._params = params
         self._lock = threading.Lock()
-        self._started = self._mine = False
+        self._started = self._started_here = False
         self._temporary: TempDir | None = None
         self._asked, self._cores, self._gpus = 0.0, 0, 0.0
         self._refs: dict[Future[object], ray.ObjectRef[object]] = {}
@@ -96,11 +96,11 @@ class RayExecutor:
         if needs.spread:
             task = task.options(scheduling_strategy="SPREAD")
         ref = task.remote(work, *args)
-        told: Future[Any] = Future()
-        told.set_running_or_notify_cancel()
-        self._refs[told] = ref
-        ref.future().add_done_callback(lambda ended: self._tell(told, ended))
-        return told
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        self._refs[future] = ref
+        ref.future().add_done_callback(lambda ended: self._pass_result(future, ended))
+        return future
 
     def as_completed(self, futures: Iterable[Future[object]]) -> Iterator[Future[object]]:
         """Yield futures as they complete."""
@@ -115,7 +115,7 @@ class RayExecutor:
     def close(self) -> None:
         """Leave the cluster; one that was started for the run is stopped."""
         with self._lock:
-            if self._started and self._mine:
+            if self._started and self._started_here:
                 ray.shutdown()
             self._started = False
             self._forget()
@@ -125,21 +125,21 @@ class RayExecutor:
             self._temporary.close()
             self._temporary = None
 
-    def _tell(self, told: Future[object], ended: Future[object]) -> None:
-        self._refs.pop(told, None)
+    def _pass_result(self, future: Future[object], ended: Future[object]) -> None:
+        self._refs.pop(future, None)
         fault = ended.exception()
         if fault is None:
-            told.set_result(ended.result())
+            future.set_result(ended.result())
         else:
             cause = getattr(fault, "cause", None)  # an error in the work, not a lost worker
-            told.set_exception(cause if isinstance(cause, Exception) else fault)
+            future.set_exception(cause if isinstance(cause, Exception) else fault)
 
     def _start(self) -> None:
         with self._lock:
             if self._started:
                 return
             if not ray.is_initialized():  # otherwise the user's own session, which is left running
-                self._mine = True
+                self._started_here = True
                 try:
                     self._knock()
                     ray.init(**self._options(), log_to_driver=False, logging_level="error")
@@ -172,8 +172,8 @@ class RayExecutor:
 
     def _refusal_text(self, exc: Exception) -> str:
         where = f"at {self._params.address}" if self._params.address else "on this machine"
-        said = str(exc).strip().splitlines()[0].removesuffix(".")
-        return f"no Ray cluster {where}: {said}. Start one with: ray start --head, or leave address out."
+        reason = str(exc).strip().splitlines()[0].removesuffix(".")
+        return f"no Ray cluster {where}: {reason}. Start one with: ray start --head, or leave address out."
 
     def _ask(self) -> None:
         """Refresh the size of the cluster; nodes come and go."""

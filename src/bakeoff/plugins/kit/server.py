@@ -81,13 +81,13 @@ ServerUrl = Annotated[
 """The server of an engine that also runs embedded."""
 
 
-def server_of(store: str, variable: str, given: str | None, *, start: str = "") -> Destination:
+def server_of(store: str, variable: str, address: str | None, *, start: str = "") -> Destination:
     """The address of a store's server: as given, else from its variable, else a StoreError with advice.
 
     `start` is the command that starts a server unknown to `bakeoff servers up`.
     """
-    if given:
-        return Destination(given, SettingSource.EXPERIMENT)
+    if address:
+        return Destination(address, SettingSource.EXPERIMENT)
     found = find_setting(variable)
     if found is None:
         raise StoreError(
@@ -100,10 +100,10 @@ def server_of(store: str, variable: str, given: str | None, *, start: str = "") 
     return Destination(found.text, found.source)
 
 
-def given_server(given: str | None, variable: str = "") -> Destination | None:
+def given_server(address: str | None, variable: str = "") -> Destination | None:
     """The server of an engine that also runs embedded: as given, else from its variable, else None."""
-    if given:
-        return Destination(given, SettingSource.EXPERIMENT)
+    if address:
+        return Destination(address, SettingSource.EXPERIMENT)
     found = find_setting(variable) if variable else None
     return Destination(found.text, found.source) if found is not None else None
 
@@ -129,9 +129,9 @@ class ShardSettings(Settings):
     replicas: Annotated[int, Field(ge=0, description="additional copies of each shard, on other nodes")] = 0
 
 
-def require_server(where: str, given: str | None, spread: ShardSettings) -> None:
+def require_server(where: str, address: str | None, spread: ShardSettings) -> None:
     """Reject shards and replicas without a server: an embedded engine has one shard and no replica."""
-    if given is None and (spread.shards, spread.replicas) != (1, 0):
+    if address is None and (spread.shards, spread.replicas) != (1, 0):
         raise ValueError(f"shards and replicas need a server: give its {where}, or remove them")
 
 

@@ -55,8 +55,8 @@ def row_of(one: Mapping[str, Any]) -> RetrievedRow:
         )
     return RetrievedRow(
         document=None if found["id"] is None else str(found["id"]),
-        start=whole(first(one, START)),
-        end=whole(first(one, END)),
+        start=integer(first(one, START)),
+        end=integer(first(one, END)),
         text=None if found["text"] is None else str(found["text"]),
         score=number(found["score"]),
     )
@@ -77,7 +77,7 @@ def number(value: Any) -> float | None:
         raise RetrieverError(f"a score is {value!r}, which is not a number.") from exc
 
 
-def whole(value: Any) -> int | None:
+def integer(value: Any) -> int | None:
     """A character position; None if missing."""
     if value is None:
         return None

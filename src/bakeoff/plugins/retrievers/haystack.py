@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bakeoff.errors import RetrieverError
 from bakeoff.plugins.retrievers._code import CodeParams, ObjectName, make_object
-from bakeoff.plugins.retrievers._rows import first, number, refuse_filter, whole
+from bakeoff.plugins.retrievers._rows import first, integer, number, refuse_filter
 from bakeoff.types import RetrievedRow, Where
 
 IDS = ("document_id", "source_id", "file_path", "source")
@@ -54,10 +54,10 @@ class HaystackRetriever:
         refuse_filter(where)
         if not self._params.inputs:
             return self._rows(self._object.run(query=text, top_k=k)["documents"])
-        given = {QUERY: text, K: k}
+        values = {QUERY: text, K: k}
         data = {
             name: {
-                key: given.get(value, value) if isinstance(value, str) else value
+                key: values.get(value, value) if isinstance(value, str) else value
                 for key, value in one.items()
             }
             for name, one in self._params.inputs.items()
@@ -81,7 +81,7 @@ class HaystackRetriever:
         for one in documents:
             about = one.meta
             name = about.get(self._params.id) if self._params.id else first(about, IDS) or one.id
-            start = whole(about.get("split_idx_start"))
+            start = integer(about.get("split_idx_start"))
             text = one.content
             end = None if start is None or text is None else start + len(text)
             yield RetrievedRow(str(name), start if end else None, end, text, number(one.score))

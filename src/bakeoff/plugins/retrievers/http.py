@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from bakeoff.errors import RetrieverError
 from bakeoff.plugins._settings import Settings
-from bakeoff.plugins.retrievers._rows import number, refuse_filter, whole
+from bakeoff.plugins.retrievers._rows import integer, number, refuse_filter
 from bakeoff.runtime.json_client import JsonClient
 from bakeoff.storage.consent import Destination, key_for
 from bakeoff.storage.environment import SettingSource
@@ -182,9 +182,12 @@ class HttpRetriever:
                     f"A result is {shape(one)}."
                 )
         return RetrievedRow(
-            _text(values.get("id")), whole(values.get("start")), whole(values.get("end")), _text(values.get("text")),
+            _text(values.get("id")),
+            integer(values.get("start")),
+            integer(values.get("end")),
+            _text(values.get("text")),
             number(values.get("score")),
-        )  # fmt: skip
+        )
 
     def _filter(self, one: Condition) -> Any:
         if one.field not in self._params.filters:
@@ -221,8 +224,8 @@ def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
     """Fill the {names} in a template; a text that is a single name becomes its value, or is dropped if it has
     none."""
     if isinstance(template, dict):
-        made = {name: fill_template(one, values) for name, one in template.items()}
-        return {name: one for name, one in made.items() if one is not None or template[name] is None}
+        filled = {name: fill_template(one, values) for name, one in template.items()}
+        return {name: one for name, one in filled.items() if one is not None or template[name] is None}
     if isinstance(template, list):
         return [fill_template(one, values) for one in template]
     if not isinstance(template, str):

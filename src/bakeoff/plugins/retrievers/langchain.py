@@ -10,7 +10,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
 from bakeoff.plugins.retrievers._code import CodeParams, ObjectName, make_object
-from bakeoff.plugins.retrievers._rows import number, refuse_filter, whole
+from bakeoff.plugins.retrievers._rows import integer, number, refuse_filter
 from bakeoff.types import RetrievedRow, Where
 
 
@@ -54,7 +54,7 @@ class LangchainRetriever:
                 if self._params.id
                 else one.id or about.get("id") or about.get("source")
             )
-            start = whole(about.get(self._params.start))
+            start = integer(about.get(self._params.start))
             yield RetrievedRow(
                 None if name is None else str(name),
                 start,

@@ -58,12 +58,12 @@ def merge(engine: str, api: Any, index: str, wanted: int, not_found: type[Except
 
     def is_merged() -> bool:
         try:
-            told = api.tasks.get(task_id=task)
+            state = api.tasks.get(task_id=task)
         except not_found:  # it ended, but the engine couldn't record the result; segments are counted next
             return True
-        if told.get("error") or told.get("response", {}).get("_shards", {}).get("failed"):
-            raise StoreError(f"{engine} did not merge: {refusal_reason(encode_json(told))}")
-        return bool(told["completed"])
+        if state.get("error") or state.get("response", {}).get("_shards", {}).get("failed"):
+            raise StoreError(f"{engine} did not merge: {refusal_reason(encode_json(state))}")
+        return bool(state["completed"])
 
     wait_until(engine, "its segments are merged", is_merged, MERGE_SECONDS, pause=0.02)
 

@@ -233,29 +233,29 @@ def sparse_value(vector: SparseVector) -> dict[int, float]:
 
 def schema(client: MilvusClient, store: PayloadSchemaMixin, vectors: VectorField) -> Any:
     """Schema of a collection."""
-    made = client.create_schema(auto_id=False, enable_dynamic_field=False)
-    made.add_field("id", DataType.INT64, is_primary=True)
-    made.add_field("vector", vectors.data_type, **vectors.length)
+    fields = client.create_schema(auto_id=False, enable_dynamic_field=False)
+    fields.add_field("id", DataType.INT64, is_primary=True)
+    fields.add_field("vector", vectors.data_type, **vectors.length)
     for column, field in store.columns().items():
         long = {"max_length": LONGEST_TEXT} if field.kind == "text" else {}
-        made.add_field(column, TYPES[field.kind], **long)
-    return made
+        fields.add_field(column, TYPES[field.kind], **long)
+    return fields
 
 
 def index(client: MilvusClient, build: Build, vectors: VectorField) -> Any:
     """The index to build over the vectors."""
-    made = client.prepare_index_params()
+    params = client.prepare_index_params()
     shape = {"metric_type": vectors.metric_type, "params": vectors.build_params(build)}
-    made.add_index("vector", index_type=vectors.index_type, **shape)
-    return made
+    params.add_index("vector", index_type=vectors.index_type, **shape)
+    return params
 
 
 def expect_newer(client: MilvusClient, what: str) -> None:
     """Raise for a server before version 2.4: it returns wrong rows for float16, and has no sparse vectors."""
-    told = str(client.get_server_version())
-    numbers = [int(part) for part in re.findall(r"\d+", told)[:2]]
+    version = str(client.get_server_version())
+    numbers = [int(part) for part in re.findall(r"\d+", version)[:2]]
     if numbers < [2, 4]:
-        raise StoreError(f"Milvus has {what} {SINCE_2_4}; this server is {told}.")
+        raise StoreError(f"Milvus has {what} {SINCE_2_4}; this server is {version}.")
 
 
 def expression(store: PayloadSchemaMixin, where: Where) -> str:

@@ -138,26 +138,26 @@ class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
     limit: float | None = None  # seconds to wait for the server's word on one statement
 
     @classmethod
-    def to(cls, given: str | None, synchronous_commit: str = "on", *, read_only: bool = False) -> Self:
+    def to(cls, dsn: str | None, synchronous_commit: str = "on", *, read_only: bool = False) -> Self:
         """Connect to the given address, or the environment's; an address that can't be parsed is not shown.
 
         With `read_only`, the server rejects every write.
         """
-        server = server_of("pgvector", "BAKEOFF_PGVECTOR_DSN", given)
+        server = server_of("pgvector", "BAKEOFF_PGVECTOR_DSN", dsn)
         try:
-            told = conninfo_to_dict(server.url)
+            settings = conninfo_to_dict(server.url)
         except psycopg.ProgrammingError:
             raise StoreError(
                 "pgvector: the DSN can't be parsed. Use postgresql://user@host:5432/database."
             ) from None
-        secret = _secret(told, server.source) if given else {}
-        made = cls.connect(autocommit=True, **{**_waiting(request_timeout()), **told, **secret})
-        made._give(request_timeout())
-        made.execute(READ_ONLY if read_only else EXTENSION)
-        made.execute(f"SET synchronous_commit = {synchronous_commit}")
-        know_vectors(made)
-        made.tuned, made.asking = (), made.cursor(binary=True)
-        return made
+        secret = _secret(settings, server.source) if dsn else {}
+        connection = cls.connect(autocommit=True, **{**_waiting(request_timeout()), **settings, **secret})
+        connection._give(request_timeout())
+        connection.execute(READ_ONLY if read_only else EXTENSION)
+        connection.execute(f"SET synchronous_commit = {synchronous_commit}")
+        know_vectors(connection)
+        connection.tuned, connection.asking = (), connection.cursor(binary=True)
+        return connection
 
     def wait(self, gen: PQGen[R], interval: float = 0.1, timeout: float | None = None) -> R:
         """Run one exchange with the server; give up the connection if it is silent for too long."""
@@ -310,9 +310,9 @@ def _column(path: str, columns: dict[str, str]) -> str:
     return f"jsonb_extract_path_text({quoted(column)}::jsonb, {keys})"
 
 
-def _secret(told: dict[str, Any], source: SettingSource) -> dict[str, Any]:
+def _secret(settings: dict[str, Any], source: SettingSource) -> dict[str, Any]:
     """The password for a DSN without one, per host; libpq itself would send PGPASSWORD to any host."""
-    hosts = str(told.get("hostaddr") or told.get("host") or "localhost").split(",")
+    hosts = str(settings.get("hostaddr") or settings.get("host") or "localhost").split(",")
     secret: dict[str, Any] = {}
     for host in hosts:
         name = "localhost" if host.startswith("/") else f"[{host}]" if ":" in host else host
@@ -324,9 +324,9 @@ def _secret(told: dict[str, Any], source: SettingSource) -> dict[str, Any]:
 
 def _waiting(seconds: float) -> dict[str, Any]:
     """Connection timeout, and when to give up a dead connection; a DSN may override them."""
-    whole = math.ceil(seconds)
-    alive = {"keepalives_idle": whole, "keepalives_interval": max(whole // 6, 1), "keepalives_count": 6}
-    return {"connect_timeout": min(whole, CONNECTING), "tcp_user_timeout": 1000 * whole, **alive}
+    limit = math.ceil(seconds)
+    alive = {"keepalives_idle": limit, "keepalives_interval": max(limit // 6, 1), "keepalives_count": 6}
+    return {"connect_timeout": min(limit, CONNECTING), "tcp_user_timeout": 1000 * limit, **alive}
 
 
 def read_hits(found: list[tuple[object, ...]]) -> Hits:

@@ -43,7 +43,7 @@ class QdrantQuery(GraphQuery):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class QdrantShape:
     """The vectors and the payload fields of a collection."""
 
     dims: int
@@ -59,7 +59,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class QdrantSearch:
     """Settings of one search.
 
     `candidates` of quantised vectors are rescored by the full ones, 0 for none; None if they are not quantised.
@@ -85,7 +85,7 @@ class QdrantWords(ABC):
     maxsim: ClassVar[Any]
     smaller: ClassVar[dict[Storage, dict[str, Any]]]
 
-    def _dense_settings(self, shape: Shape) -> dict[str, Any]:
+    def _dense_settings(self, shape: QdrantShape) -> dict[str, Any]:
         """Settings of the vectors, or of the matrices of token vectors."""
         several = self.maxsim if shape.kind == "tokens" else None
         shared = {"size": shape.dims, "distance": self.distances[shape.metric], "multivector_config": several}
@@ -108,7 +108,7 @@ class QdrantWords(ABC):
             return models.Filter(should=[self._equal(key, value) for value in term.values])
         return models.FieldCondition(key=key, match=models.MatchAny(any=list(term.values)))
 
-    def _params(self, search: Search) -> Any:
+    def _params(self, search: QdrantSearch) -> Any:
         candidates = search.candidates or 0
         small = search.candidates is not None and self.models.QuantizationSearchParams(
             rescore=candidates > 0, oversampling=candidates / search.k if candidates > search.k else None

@@ -23,9 +23,9 @@ from bakeoff.plugins.stores._qdrant import (
     THRESHOLD_KB,
     Build,
     Points,
+    QdrantSearch,
+    QdrantShape,
     QdrantWords,
-    Search,
-    Shape,
 )
 from bakeoff.types import Metric, Storage
 
@@ -78,7 +78,7 @@ class QdrantEdge(QdrantWords):
     def drop(self, collection: str) -> None:
         """Nothing to do: the folder belongs to one run."""
 
-    def create(self, collection: str, shape: Shape) -> None:
+    def create(self, collection: str, shape: QdrantShape) -> None:
         self.close()
         self._folder = self._home / collection
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -101,19 +101,19 @@ class QdrantEdge(QdrantWords):
         points = map(edge.Point, ids, vectors, payloads or [{}] * len(ids))
         self._shard.update(edge.UpdateOperation.upsert_points(list(points)))
 
-    def ready(self, shape: Shape, rows: int) -> None:
+    def ready(self, shape: QdrantShape, rows: int) -> None:
         self._shard.optimize()
         self._shard.flush()
         self._shard.close()
         self._load()  # completes the files the first time, so that later openings leave them unchanged
         self._assert_indexed(shape, rows)
 
-    def open(self, collection: str, shape: Shape) -> int:
+    def open(self, collection: str, shape: QdrantShape) -> int:
         self._folder = self._home / collection
         rows = self._load()
         if shape.kind != "sparse":  # a shard rejects another dimension
             zeros: Any = [0.0] * shape.dims if shape.kind == "dense" else [[0.0] * shape.dims]
-            self.search(zeros, Search(k=1, ef=1))
+            self.search(zeros, QdrantSearch(k=1, ef=1))
         self._assert_indexed(shape, rows)
         return rows
 
@@ -127,7 +127,7 @@ class QdrantEdge(QdrantWords):
         vectors = json.loads((self._folder / SHARD_SETTINGS).read_text(encoding="utf-8"))["vectors"]
         return rows, {name: (int(one["size"]), one["distance"]) for name, one in vectors.items()}
 
-    def search(self, vector: Any, search: Search) -> Points:
+    def search(self, vector: Any, search: QdrantSearch) -> Points:
         request = edge.SearchRequest(
             edge.Query.Nearest(vector, search.using),
             search.k,
@@ -137,7 +137,7 @@ class QdrantEdge(QdrantWords):
         )
         return self._shard.search(request)
 
-    def search_many(self, vectors: np.ndarray, search: Search) -> list[Points]:
+    def search_many(self, vectors: np.ndarray, search: QdrantSearch) -> list[Points]:
         params = self._params(search)
         requests = [
             edge.QueryRequest(search.k, query=edge.Query.Nearest(row), params=params)
@@ -168,7 +168,7 @@ class QdrantEdge(QdrantWords):
         self._open_shard = edge.EdgeShard.load(str(self._folder))
         return int(self._shard.count(edge.CountRequest(exact=True)))
 
-    def _assert_indexed(self, shape: Shape, rows: int) -> None:
+    def _assert_indexed(self, shape: QdrantShape, rows: int) -> None:
         state = self._shard.info()
         if state.points_count != rows or state.indexed_vectors_count < shape.rows_to_index(rows):
             raise StoreError(

@@ -30,9 +30,9 @@ from bakeoff.plugins.stores._qdrant import (
     THRESHOLD_KB,
     Build,
     Points,
+    QdrantSearch,
+    QdrantShape,
     QdrantWords,
-    Search,
-    Shape,
 )
 from bakeoff.types import Metric, Storage
 
@@ -92,7 +92,7 @@ class QdrantServer(QdrantWords):
     def drop(self, collection: str) -> None:
         self._client.delete_collection(PREFIX + collection)
 
-    def create(self, collection: str, shape: Shape) -> None:
+    def create(self, collection: str, shape: QdrantShape) -> None:
         self.drop(collection)
         self._name = PREFIX + collection
         dense = models.VectorParams(**self._dense_settings(shape))
@@ -120,12 +120,12 @@ class QdrantServer(QdrantWords):
             points = models.Batch(ids=ids, vectors=vectors, payloads=payloads)
         self._client.upsert(self._name, points, wait=self._build.wait)
 
-    def ready(self, shape: Shape, rows: int) -> None:
+    def ready(self, shape: QdrantShape, rows: int) -> None:
         indexed = lambda: self._is_indexed(shape, rows)  # noqa: E731
         wait_until("Qdrant", f"all {rows} rows are indexed", indexed, DEADLINE_S, pause=0.05)
         self._expect_copies()
 
-    def open(self, collection: str, shape: Shape) -> int:
+    def open(self, collection: str, shape: QdrantShape) -> int:
         self._name = PREFIX + collection
         vectors: Any = self._client.get_collection(self._name).config.params.vectors
         if shape.kind != "sparse":
@@ -145,7 +145,7 @@ class QdrantServer(QdrantWords):
         named = vectors if isinstance(vectors, dict) else {"": vectors}
         return self._count(), {name: (one.size, one.distance.value) for name, one in named.items()}
 
-    def search(self, vector: Any, search: Search) -> Points:
+    def search(self, vector: Any, search: QdrantSearch) -> Points:
         found = self._client.query_points(
             self._name,
             vector,
@@ -158,7 +158,7 @@ class QdrantServer(QdrantWords):
         )
         return found.points
 
-    def search_many(self, vectors: np.ndarray, search: Search) -> list[Points]:
+    def search_many(self, vectors: np.ndarray, search: QdrantSearch) -> list[Points]:
         params = self._params(search)
         requests = [models.QueryRequest(query=row, limit=search.k, params=params) for row in vectors.tolist()]
         found = self._client.query_batch_points(self._name, requests, consistency=READS[search.consistency])
@@ -187,7 +187,7 @@ class QdrantServer(QdrantWords):
         copies = min(active.count(shard) for shard in {*active}) if active else 0
         expect_spread("Qdrant", (len({*active}), copies - 1), self._build)
 
-    def _is_indexed(self, shape: Shape, rows: int) -> bool:
+    def _is_indexed(self, shape: QdrantShape, rows: int) -> bool:
         """Whether no optimizer is running, the graph covers what it must, and every write is applied."""
         state = self._client.get_collection(self._name)
         covered = (state.indexed_vectors_count or 0) >= shape.rows_to_index(rows)

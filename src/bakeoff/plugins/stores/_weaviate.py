@@ -212,9 +212,9 @@ class WeaviateRows:
             if payloads is not None:
                 kept |= {name: payloads[i][field.name] for name, field in columns.items()}
             objects.append(DataObject(kept, identity(number), vectors[i]))
-        told = self._writer.data.insert_many(objects)
-        if told.has_errors:
-            raise StoreError(f"Weaviate refused a row: {next(iter(told.errors.values())).message}")
+        answer = self._writer.data.insert_many(objects)
+        if answer.has_errors:
+            raise StoreError(f"Weaviate refused a row: {next(iter(answer.errors.values())).message}")
 
     def settle(self) -> None:
         """Return when every shard's vector queue is empty and the graph is on disk."""
@@ -291,9 +291,9 @@ class WeaviateRows:
         self._remove([identity(number) for number in ids.tolist()])
 
     def _remove(self, gone: list[UUID]) -> None:
-        told = self._writer.data.delete_many(Filter.by_id().contains_any(gone))
-        if told.failed:
-            raise StoreError(f"Weaviate did not delete {told.failed} of {len(gone)} rows.")
+        answer = self._writer.data.delete_many(Filter.by_id().contains_any(gone))
+        if answer.failed:
+            raise StoreError(f"Weaviate did not delete {answer.failed} of {len(gone)} rows.")
 
 
 def identity(number: int) -> UUID:

@@ -215,8 +215,8 @@ class ChromaStore(PayloadSchemaMixin):
         shape = {"space": SPACES[metric], "max_neighbors": build.m}
         shape |= {"ef_construction": build.ef_construction, "ef_search": build.ef_search}
         shape |= {"sync_threshold": build.sync_threshold}
-        made = {"configuration": {"hnsw": shape}, "embedding_function": None}
-        self._collection = client.create_collection(PREFIX + collection, **made)
+        settings = {"configuration": {"hnsw": shape}, "embedding_function": None}
+        self._collection = client.create_collection(PREFIX + collection, **settings)
 
     def collections(self) -> list[str]:
         return self._connection.collections()

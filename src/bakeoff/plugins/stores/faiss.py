@@ -166,12 +166,12 @@ def _scalar(build: Build, rows: np.ndarray, metric: Metric, storage: Storage) ->
         cells = faiss.IndexIVFScalarQuantizer(_flat(build, rows, metric), dims, lists, numbers, space)
         return _train(cells, rows)
     if build.index == "flat":
-        made: faiss.Index = faiss.IndexScalarQuantizer(dims, numbers, space)
+        index: faiss.Index = faiss.IndexScalarQuantizer(dims, numbers, space)
     else:
-        made = faiss.IndexHNSWSQ(dims, numbers, build.m, space)  # type: ignore[arg-type]
-        made.hnsw.efConstruction = build.ef_construction
-    made.train(rows)
-    return made
+        index = faiss.IndexHNSWSQ(dims, numbers, build.m, space)  # type: ignore[arg-type]
+        index.hnsw.efConstruction = build.ef_construction
+    index.train(rows)
+    return index
 
 
 def _binary(build: Build, bits: np.ndarray) -> Any:

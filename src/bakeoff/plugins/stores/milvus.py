@@ -140,8 +140,8 @@ class MilvusStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
         self.drop(collection)
         self._use(collection, dims, metric)
         self._rows = 0
-        made, shards = schema(self._client, self, self._vectors), self._params.build.shards
-        self._client.create_collection(self._name, schema=made, num_shards=shards)
+        fields, shards = schema(self._client, self, self._vectors), self._params.build.shards
+        self._client.create_collection(self._name, schema=fields, num_shards=shards)
 
     def collections(self) -> list[str]:
         return [] if self._embedded else own_collections(self._client.list_collections())

@@ -105,7 +105,7 @@ class PineconeStore(PayloadSchemaMixin):
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self.drop(collection)
-        made = self._client.indexes.create(
+        index = self._client.indexes.create(
             name=index_name(collection),
             dimension=dims,
             metric=METRICS[metric],
@@ -113,7 +113,7 @@ class PineconeStore(PayloadSchemaMixin):
             deletion_protection="disabled",
             timeout=DEADLINE_S,
         )
-        self._use(made.host, metric)
+        self._use(index.host, metric)
         self._inserted = 0
 
     def collections(self) -> list[str]:

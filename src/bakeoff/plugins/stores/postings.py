@@ -100,7 +100,7 @@ class PostingsStore:
         self._analyzer = WordAnalyzer(params.language, plain=params.words == "plain")
         self._sidecar = SidecarPayloads(home / "payloads.feather")
         self._words: dict[str, int] = {}
-        self._made: list[tuple[int, Counter[str]]] = []
+        self._word_counts: list[tuple[int, Counter[str]]] = []
         self._arrays: Arrays = {}
         self._batches: list[Batch] = []
         self._sparse, self._dims = False, 0
@@ -127,16 +127,18 @@ class PostingsStore:
             return
         assert batch.texts is not None
         for number, text in zip(batch.ids.tolist(), batch.texts, strict=True):
-            self._made.append((number, Counter(self._analyzer.terms(text))))
+            self._word_counts.append((number, Counter(self._analyzer.terms(text))))
 
     def ready(self) -> None:
-        for _, found in self._made:
+        for _, found in self._word_counts:
             for word in found:
                 self._words.setdefault(word, len(self._words))
         self._arrays = (
-            invert_sparse(self._batches, self._dims) if self._sparse else invert(self._words, self._made)
+            invert_sparse(self._batches, self._dims)
+            if self._sparse
+            else invert(self._words, self._word_counts)
         )
-        self._made, self._batches = [], []
+        self._word_counts, self._batches = [], []
         self._save()
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
@@ -172,7 +174,7 @@ class PostingsStore:
         return self._sidecar.payloads(ids)
 
     def close(self) -> None:
-        self._words, self._made, self._arrays, self._batches = {}, [], {}, []
+        self._words, self._word_counts, self._arrays, self._batches = {}, [], {}, []
         self._sidecar.clear()
 
     def _scores(self, text: str, query: Bm25Query) -> np.ndarray:

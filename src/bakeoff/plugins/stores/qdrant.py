@@ -24,7 +24,7 @@ from bakeoff.plugins.kit.existing import (
 )
 from bakeoff.plugins.kit.payload import VECTORS_ONLY, Payload, PayloadSchemaMixin, in_order, terms
 from bakeoff.plugins.kit.server import ServerUrl, given_server, require_server
-from bakeoff.plugins.stores._qdrant import SPARSE, Build, Points, QdrantQuery, Search, Shape
+from bakeoff.plugins.stores._qdrant import SPARSE, Build, Points, QdrantQuery, QdrantSearch, QdrantShape
 from bakeoff.plugins.stores._qdrant_edge import QdrantEdge
 from bakeoff.protocols import Guarantee
 from bakeoff.storage.consent import secret_for
@@ -100,7 +100,7 @@ class QdrantStore(HoldsKind, TunedByEf, SmallVectors, PayloadSchemaMixin):
             self._engine = QdrantServer(server.url, secret_for("QDRANT_API_KEY", server), params.build)
         else:
             self._engine = QdrantEdge(home, params.build)
-        self._shape, self._rows = Shape(dims=0, metric=Metric.COSINE), 0
+        self._shape, self._rows = QdrantShape(dims=0, metric=Metric.COSINE), 0
         self._existing = ExistingCollection("")
 
     def engine_version(self) -> str:
@@ -116,8 +116,10 @@ class QdrantStore(HoldsKind, TunedByEf, SmallVectors, PayloadSchemaMixin):
         self._shape, self._rows = self._shape_of(dims, metric), 0
         self._engine.create(collection, self._shape)
 
-    def _shape_of(self, dims: int, metric: Metric) -> Shape:
-        return Shape(dims=dims, metric=metric, kind=self.kind, storage=self._storage, fields=self.fields)
+    def _shape_of(self, dims: int, metric: Metric) -> QdrantShape:
+        return QdrantShape(
+            dims=dims, metric=metric, kind=self.kind, storage=self._storage, fields=self.fields
+        )
 
     def insert(self, batch: Batch) -> None:
         self.replace(batch)
@@ -182,8 +184,8 @@ class QdrantStore(HoldsKind, TunedByEf, SmallVectors, PayloadSchemaMixin):
 
     def _settings(
         self, k: int, query: QdrantQuery, where: Where = (), candidates: int = 0, using: str | None = None
-    ) -> Search:
-        return Search(
+    ) -> QdrantSearch:
+        return QdrantSearch(
             k=k,
             ef=query.ef,
             where=tuple(terms(self.fields, where)),
@@ -209,7 +211,7 @@ class QdrantStore(HoldsKind, TunedByEf, SmallVectors, PayloadSchemaMixin):
         field = the_vector_field("Qdrant", collection.vector_field, list(vectors))
         dims, distance = vectors[field]
         own = metric_of("Qdrant", METRICS, distance)
-        self._shape = Shape(dims=dims, metric=own or metric)
+        self._shape = QdrantShape(dims=dims, metric=own or metric)
         self._existing = replace(collection, vector_field=field)
         first, _ = self._engine.read(SAMPLED, (), None, vector=None)
         found = sampled_fields((point.payload or {} for point in first), dates=True)

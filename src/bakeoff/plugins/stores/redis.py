@@ -62,11 +62,11 @@ class Build(GraphBuild):
     quantization: Literal["none", "int8", "binary"] = "none"
 
 
-def client(given: str | None) -> redis.Redis:
+def client(url: str | None) -> redis.Redis:
     """A client with one connection, to the given URL or the environment's; a URL that can't be parsed is not
     shown."""
-    server = server_of("redis", "BAKEOFF_REDIS_URL", given)
-    secret = password("redis", server) if given else {}
+    server = server_of("redis", "BAKEOFF_REDIS_URL", url)
+    secret = password("redis", server) if url else {}
     try:
         once, seconds = Retry(NoBackoff(), 0), request_timeout()
         limits = {"socket_timeout": seconds, "socket_connect_timeout": min(CONNECTING, seconds)}
@@ -111,9 +111,9 @@ def add_commands(
     for begin in range(0, len(vectors), PART):
         part = []
         for place in range(begin, min(begin + PART, len(vectors))):
-            told = ["SETATTR", attributes(store, payloads[place])] if payloads else []
+            payload = ["SETATTR", attributes(store, payloads[place])] if payloads else []
             row = [vectors[place].tobytes(), str(batch.ids[place])]
-            part.append(["VADD", key, "FP32", *row, *shape, *told])
+            part.append(["VADD", key, "FP32", *row, *shape, *payload])
         yield part
 
 
@@ -272,8 +272,8 @@ class RedisStore(TunedByEf, SmallVectors, PayloadSchemaMixin):
         return [answer(found) for found in pipeline(self._client, commands)]
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
-        told = pipeline(self._client, [["VGETATTR", self._key, str(number)] for number in ids.tolist()])
-        pairs = zip(ids.tolist(), told, strict=True)
+        answers = pipeline(self._client, [["VGETATTR", self._key, str(number)] for number in ids.tolist()])
+        pairs = zip(ids.tolist(), answers, strict=True)
         return in_order(ids, {number: payload(self, one) for number, one in pairs if one})
 
     def delete(self, ids: np.ndarray) -> None:

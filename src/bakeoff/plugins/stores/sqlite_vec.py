@@ -109,7 +109,7 @@ class Connections:
 
     def __init__(self, file: Path, synchronous: str = "full") -> None:
         self._file, self._mode, self._synchronous = file, "rw", synchronous
-        self._local, self._made, self._open = threading.local(), list[Any](), False
+        self._local, self._every, self._open = threading.local(), list[Any](), False
 
     def begin(self, mode: str) -> None:
         """Close what is open; later connections use this mode."""
@@ -122,7 +122,7 @@ class Connections:
             raise StoreError("sqlite-vec is closed: create or open a collection before searching.")
         if not hasattr(self._local, "connection"):
             self._local.connection = self._connect()
-            self._made.append(self._local.connection)
+            self._every.append(self._local.connection)
         return self._local.connection
 
     def run(self, statement: str, values: list[Any] | None = None) -> Any:
@@ -131,9 +131,9 @@ class Connections:
 
     def close(self) -> None:
         """Close the connections of all threads."""
-        for connection in self._made:
+        for connection in self._every:
             connection.close()
-        self._made, self._local, self._open = [], threading.local(), False
+        self._every, self._local, self._open = [], threading.local(), False
 
     def _connect(self) -> Any:
         where = f"file:{self._file}?mode={self._mode}"

@@ -223,10 +223,10 @@ class VespaStore(TunedByEf, PayloadSchemaMixin):
         wait_until("Vespa", f"it serves {self._rows.name}", self._rows.served, DEADLINE_S)
         self._rows.clear()
 
-    def _deploy(self, made: package.ApplicationPackage) -> None:
+    def _deploy(self, application: package.ApplicationPackage) -> None:
         """Send the application to the config server; pyvespa itself deploys only to containers and the cloud."""
         address = self._params.config_url.rstrip("/") + DEPLOY
-        zipped = {"content": made.to_zip().getvalue(), "headers": {"Content-Type": "application/zip"}}
+        zipped = {"content": application.to_zip().getvalue(), "headers": {"Content-Type": "application/zip"}}
         answer = self._config.post(address, timeout=max(DEADLINE_S, request_timeout()), **zipped)
         if answer.status_code >= 400:
             reason = refusal_reason(answer.content)
@@ -269,8 +269,8 @@ class VespaStore(TunedByEf, PayloadSchemaMixin):
         if not text.strip():
             return make_hits([], [])
         asked = {"ranking": "words", "words": text}
-        said = '({grammar: "any", defaultIndex: "text"}userInput(@words))'
-        return self._rows.found(" and ".join([said, *self._clauses(where)]), k, asked)
+        words = '({grammar: "any", defaultIndex: "text"}userInput(@words))'
+        return self._rows.found(" and ".join([words, *self._clauses(where)]), k, asked)
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         names = list(self.columns())

@@ -122,7 +122,7 @@ def files_are_in_its_home_only(bench: StoreFixture) -> None:
             again.close()
         left = [path.name for place in places for path in place.iterdir()]
     expect(not left, f"it leaves files outside its home: {', '.join(left[:5])}.")
-    leftover = {path.name for path in bench.folder.iterdir()} - {"home", bench.given.name}
+    leftover = {path.name for path in bench.folder.iterdir()} - {"home", bench.vector_folder.name}
     expect(not leftover, f"it leaves files next to its home: {', '.join(sorted(leftover)[:5])}.")
 
 

@@ -80,9 +80,12 @@ def filled_store(bench: StoreFixture, rows: int = ROWS) -> tuple[CompleteStore, 
     store.declare(FIELDS)
     store.create(NAME, bench.dims, METRIC)
     for part in np.array_split(np.arange(rows), 2):
-        mine = [payload(i) for i in part.tolist()]
-        given = vectors[part[0] : part[-1] + 1]
-        store.insert(Batch(part.astype(np.int64) + FIRST_ID, vectors=given, payloads=mine))
+        payloads = [payload(i) for i in part.tolist()]
+        store.insert(
+            Batch(
+                part.astype(np.int64) + FIRST_ID, vectors=vectors[part[0] : part[-1] + 1], payloads=payloads
+            )
+        )
     store.ready()
     return store, vectors
 
@@ -92,9 +95,9 @@ def expect_payloads(store: CompleteStore, wanted: dict[int, Payload]) -> None:
     got = store.payloads(np.array(list(wanted), np.int64))
     expect(len(got) == len(wanted), f"{len(got)} payloads came for {len(wanted)} rows.")
     for number, mine, theirs in zip(wanted, wanted.values(), got, strict=True):
-        shown = {key: str(value)[:60] for key, value in theirs.items()}
+        excerpt = {key: str(value)[:60] for key, value in theirs.items()}
         same = mine == theirs and all(type(theirs[key]) is type(value) for key, value in mine.items())
-        expect(same, f"row {number} was given {str(mine)[:300]} and has {shown}.")
+        expect(same, f"row {number} was given {str(mine)[:300]} and has {excerpt}.")
 
 
 @suite.check("vectors", "payload")

@@ -18,10 +18,9 @@ from typing import Any
 from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError, SettingError
 from bakeoff.fingerprint import fingerprint
-from bakeoff.truth.duplicates import find_similar
+from bakeoff.truth.duplicates import find_similar, words
 from bakeoff.truth.leaked_sentences import LEAK, blank_sentences
 from bakeoff.truth.queries import QuerySet, query_set
-from bakeoff.truth.query_words import words
 from bakeoff.types import Json
 
 
@@ -64,11 +63,11 @@ def _spread(drafts: Sequence[QueryDraft], seed: int) -> list[QueryDraft]:
     """Random order, but with a document's second draft only after the first of every other."""
     dice = random.Random(f"{seed} {drafts[0].category}")
     shuffled = dice.sample(list(drafts), len(drafts))
-    taken: dict[str, int] = defaultdict(int)
+    counts: dict[str, int] = defaultdict(int)
     turns = []
     for place, draft in enumerate(shuffled):
-        turns.append((taken[draft.document], place))
-        taken[draft.document] += 1
+        turns.append((counts[draft.document], place))
+        counts[draft.document] += 1
     return [shuffled[place] for _, place in sorted(turns)]
 
 

@@ -67,22 +67,22 @@ class _Questions:
     def flow(self) -> Iterator[QueryDraft]:
         """What X reads, what reads X, what depends on it, and where it ultimately comes from."""
         for name, relation in self._relations.items():
-            said, reads, readers = self._say(name), relation.reads, self._readers[name]
+            label, reads, readers = self._say(name), relation.reads, self._readers[name]
             if reads:
                 yield from self._draft(
-                    f"What does {said} read directly?", "data_flow", "medium", [name], reads
+                    f"What does {label} read directly?", "data_flow", "medium", [name], reads
                 )
             if readers:
-                text = f"Which relations select from {said}?"
+                text = f"Which relations select from {label}?"
                 yield from self._draft(text, "data_flow", "medium", readers, [name])
             later = _reachable(name, self._readers.__getitem__)
             if later > readers:
-                text = f"If {said} is wrong, what else is wrong, however indirectly?"
+                text = f"If {label} is wrong, what else is wrong, however indirectly?"
                 yield from self._draft(text, "data_flow", "hard", later, [name])
             before = _reachable(name, lambda each: self._relations[each].reads)
             base = {each for each in before if self._relations[each].base}
             if base and before > reads:
-                text = f"From which base tables does {said} finally come?"
+                text = f"From which base tables does {label} finally come?"
                 yield from self._draft(text, "data_flow", "hard", base, (before - base) | {name})
 
     def transformations(self) -> Iterator[QueryDraft]:

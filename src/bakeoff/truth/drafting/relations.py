@@ -60,13 +60,13 @@ def relations(files: Iterable[tuple[str, str]], dialect: str) -> tuple[dict[str,
             failed.append(document)
         else:
             parsed += _created_relations(document, statements)
-    names = _Names([made.name for made in parsed])
+    names = _Names([definition.name for definition in parsed])
     columns: dict[str, tuple[str, ...]] = {}
     found = {}
-    for made in _in_order(parsed, names):
-        found[made.name] = _relation(made, names, columns)
-        if not found[made.name].opaque:
-            columns[made.name] = found[made.name].columns
+    for definition in _in_order(parsed, names):
+        found[definition.name] = _relation(definition, names, columns)
+        if not found[definition.name].opaque:
+            columns[definition.name] = found[definition.name].columns
     return dict(sorted(found.items())), failed
 
 
@@ -149,22 +149,28 @@ def _created_relations(document: str, statements: list[exp.Expression]) -> Itera
 
 def _in_order(parsed: list[_DefinedNames], names: _Names) -> list[_DefinedNames]:
     """Sort relations after what they read; file order for cycles."""
-    by_name = {made.name: made for made in parsed}
+    by_name = {definition.name: definition for definition in parsed}
     try:
-        order = TopologicalSorter({name: made.reads(names) for name, made in by_name.items()}).static_order()
+        order = TopologicalSorter(
+            {name: definition.reads(names) for name, definition in by_name.items()}
+        ).static_order()
         return [by_name[name] for name in order]
     except CycleError:
         return list(by_name.values())
 
 
-def _relation(made: _DefinedNames, names: _Names, known: Mapping[str, tuple[str, ...]]) -> Relation:
-    query, local = made.query, made.local
+def _relation(definition: _DefinedNames, names: _Names, known: Mapping[str, tuple[str, ...]]) -> Relation:
+    query, local = definition.query, definition.local
     if query is None:
-        columns = tuple(c.name.lower() for c in made.create.find_all(exp.ColumnDef)) if made.create else ()
+        columns = (
+            tuple(c.name.lower() for c in definition.create.find_all(exp.ColumnDef))
+            if definition.create
+            else ()
+        )
         none: frozenset[frozenset[str]] = frozenset()
         return Relation(
-            name=made.name,
-            document=made.document,
+            name=definition.name,
+            document=definition.document,
             reads=frozenset(),
             direct=none,
             joins=none,
@@ -175,9 +181,9 @@ def _relation(made: _DefinedNames, names: _Names, known: Mapping[str, tuple[str,
     direct = frozenset(_direct_pairs(query, names, local))
     found = columns_of(query, names.find, known, local)
     return Relation(
-        name=made.name,
-        document=made.document,
-        reads=made.reads(names),
+        name=definition.name,
+        document=definition.document,
+        reads=definition.reads(names),
         direct=direct,
         joins=direct | frozenset(_joins(query, names)),
         columns=found or (),
@@ -253,10 +259,10 @@ def columns_of(
         return tuple(name.lower() for name in query.named_selects)
     plain, schema = _rename_relations(query, find, known, local)
     try:
-        made = qualify(plain, schema=schema, validate_qualify_columns=False, quote_identifiers=False)
+        qualified = qualify(plain, schema=schema, validate_qualify_columns=False, quote_identifiers=False)
     except _CANNOT:
         return None
-    names = tuple(name.lower() for name in made.named_selects)
+    names = tuple(name.lower() for name in qualified.named_selects)
     return None if "*" in names or not names else names
 
 
@@ -264,9 +270,9 @@ def _rename_relations(
     query: exp.Query, find: Callable[[exp.Table], str], known: Mapping[str, tuple[str, ...]], local: set[str]
 ) -> tuple[exp.Query, dict[str, object]]:
     """The query with one-part names for known relations, because sqlglot requires names of equal depth."""
-    made = query.copy()
+    renamed = query.copy()
     schema: dict[str, object] = {}
-    for table in made.find_all(exp.Table):
+    for table in renamed.find_all(exp.Table):
         name = "" if not table.db and table.name.lower() in local else find(table)
         if name not in known:
             continue
@@ -274,4 +280,4 @@ def _rename_relations(
         schema[flat] = dict.fromkeys(known[name], "VARCHAR")
         alias = table.alias_or_name
         table.replace(exp.alias_(exp.to_table(flat), alias, table=True))
-    return made, schema
+    return renamed, schema

@@ -42,7 +42,7 @@ COLUMNS = {
     "notes": ("notes", "note"),
 }
 """Our name of a column → its possible names in the header."""
-_KNOWN = {name: ours for ours, names in COLUMNS.items() for name in names}
+_KNOWN = {name: field for field, names in COLUMNS.items() for name in names}
 _LABELS = ("category", "difficulty", "intent", "cluster", "notes")
 MERGED_SHOWN = 5
 
@@ -85,7 +85,7 @@ def _attend_merged(groups: Mapping[str, Sequence[_Row]], rows: int, ledger: Impo
     if not several:
         return
     key = "id" if several[0][0].known.get("id") else "text"
-    shown = [
+    examples = [
         f"{own[0].known[key]!r} (lines {', '.join(str(row.line) for row in own)})"
         for own in several[:MERGED_SHOWN]
     ]
@@ -93,7 +93,7 @@ def _attend_merged(groups: Mapping[str, Sequence[_Row]], rows: int, ledger: Impo
     advice = "" if key == "id" else " Give each its own id (--id-column) if they are different queries."
     ledger.attend(
         f"{rows:,} rows became {len(groups):,} queries: rows with the same {key} are judgments of one query: "
-        f"{', '.join(shown)}{more}.{advice}"
+        f"{', '.join(examples)}{more}.{advice}"
     )
 
 
@@ -109,13 +109,13 @@ def _rows(path: Path, chosen: Mapping[str, str], ledger: ImportLog) -> list[_Row
             f"{path.name} has no row with anything in it. Give a table of query, document and grade."
         )
     header = [cell.strip() for cell in cells[0][1]]
-    ours = _ours(header, chosen, path)
-    if "text" in ours and "document" in ours:
-        _check_header(header, ours, path)
-        names = list(zip(header, ours, strict=True))
+    fields = _fields_of(header, chosen, path)
+    if "text" in fields and "document" in fields:
+        _check_header(header, fields, path)
+        names = list(zip(header, fields, strict=True))
         cells = cells[1:]
     else:
-        names = _by_position(header, ours, chosen, path, ledger)
+        names = _by_position(header, fields, chosen, path, ledger)
     found = [_row(path, line, row, names) for line, row in cells]
     for place, (source, name) in enumerate(names):
         filled = sum(bool(row[place].strip()) for _, row in cells)
@@ -124,14 +124,14 @@ def _rows(path: Path, chosen: Mapping[str, str], ledger: ImportLog) -> list[_Row
     return found
 
 
-def _ours(header: Sequence[str], chosen: Mapping[str, str], path: Path) -> list[str]:
+def _fields_of(header: Sequence[str], chosen: Mapping[str, str], path: Path) -> list[str]:
     """Our name of each column ('' if unknown); chosen columns take precedence over known names."""
-    ours = [_KNOWN.get(_plain(name), "") for name in header]
+    fields = [_KNOWN.get(_plain(name), "") for name in header]
     places = {name: _column(header, column, name, path) for name, column in chosen.items() if column}
-    ours = ["" if name in places else name for name in ours]
+    fields = ["" if name in places else name for name in fields]
     for name, place in places.items():
-        ours[place] = name
-    return ours
+        fields[place] = name
+    return fields
 
 
 def _column(header: Sequence[str], column: str, name: str, path: Path) -> int:
@@ -155,20 +155,20 @@ def _delimiter(text: str) -> str:
     return max("\t;,", key=first.count)
 
 
-def _check_header(header: list[str], ours: list[str], path: Path) -> None:
-    twice = [name for name in set(filter(None, ours)) if ours.count(name) > 1]
+def _check_header(header: list[str], fields: list[str], path: Path) -> None:
+    twice = [name for name in set(filter(None, fields)) if fields.count(name) > 1]
     if twice or len(set(header)) < len(header):
         raise DataError(f"{path.name}, line 1: two columns mean the same: {', '.join(header)}. Remove one.")
 
 
 def _by_position(
-    first: list[str], ours: list[str], chosen: Mapping[str, str], path: Path, ledger: ImportLog
+    first: list[str], fields: list[str], chosen: Mapping[str, str], path: Path, ledger: ImportLog
 ) -> list[tuple[str, str]]:
     """Columns of a table without a header; a third one that is not a number is an unknown header."""
     number = len(first) == 2 or (len(first) == 3 and first[2].strip().lstrip("-").isdigit())
     if not number or any(chosen.values()):
         wanted = "; ".join(f"{name}: {', '.join(names)}" for name, names in COLUMNS.items())
-        missing = " and ".join(f"--{name}-column" for name in ("text", "document") if name not in ours)
+        missing = " and ".join(f"--{name}-column" for name in ("text", "document") if name not in fields)
         raise DataError(
             f"{path.name}, line 1: no header with a query and a document. Columns: {', '.join(first)}. Name yours "
             f"with {missing}, or use names that are known: {wanted}."
@@ -188,9 +188,9 @@ def _row(path: Path, line: int, row: list[str], names: list[tuple[str, str]]) ->
         raise DataError(
             f"{where}: {len(row)} columns, not {len(names)}. Quote cells that hold the separator."
         )
-    known = {ours: cell.strip() for (_, ours), cell in zip(names, row, strict=True) if ours}
+    known = {field: cell.strip() for (_, field), cell in zip(names, row, strict=True) if field}
     other = {
-        source: cell for (source, ours), cell in zip(names, row, strict=True) if not ours and cell.strip()
+        source: cell for (source, field), cell in zip(names, row, strict=True) if not field and cell.strip()
     }
     if not known["text"]:
         raise DataError(f"{where}: the query is blank. Repeat it in every row.")

@@ -22,9 +22,9 @@ def regrade(judged: Sequence[Judgment], choice: str, ledger: ImportLog) -> dict[
     """Each judgment on our scale; raises for a scale that looks reversed unless `choice` settles it."""
     counts = Counter(one.grade for one in judged)
     if not choice and _looks_reversed(counts):
-        shown = ", ".join(f"{grade}: {counts[grade]:,}" for grade in sorted(counts))
+        listing = ", ".join(f"{grade}: {counts[grade]:,}" for grade in sorted(counts))
         raise DataError(
-            f"which grade is the best? By grade: {shown}. None is 0 and 1 is much rarer than 2, as on a scale "
+            f"which grade is the best? By grade: {listing}. None is 0 and 1 is much rarer than 2, as on a scale "
             f"on which 1 is the best (Cranfield). Say --grades {LOWEST_BEST}, --grades {HIGHEST_BEST}, or what each "
             "grade means, for example --grades 1=3,2=3,3=2,4=1,5=0."
         )
@@ -34,8 +34,10 @@ def regrade(judged: Sequence[Judgment], choice: str, ledger: ImportLog) -> dict[
         )
     places = _places(choice, counts)
     if places:
-        shown = ", ".join(f"{old} → {places[old]}" for old in sorted(places) if counts[old])
-        ledger.attend(f"grades were changed by --grades {choice}: {shown}; the originals are kept in a tag.")
+        listing = ", ".join(f"{old} → {places[old]}" for old in sorted(places) if counts[old])
+        ledger.attend(
+            f"grades were changed by --grades {choice}: {listing}; the originals are kept in a tag."
+        )
     return {
         one: GradedJudgment(one.document, places.get(one.grade, one.grade), one.grade if places else None)
         for one in judged

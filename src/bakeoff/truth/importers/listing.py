@@ -77,35 +77,35 @@ def file_metadata(
     located: YamlDocument, others: Mapping[str, Json], queries: Sequence[ImportDraft], ledger: ImportLog
 ) -> dict[str, object]:
     """Metadata of a query file from the other keys of a source."""
-    said: JsonObject = {}
+    metadata: JsonObject = {}
     extra = {key: value for key, value in others.items() if key != "metadata"}
     for key in extra:
         ledger.note_moved(key, "metadata.extra")
     if isinstance(others.get("metadata"), dict):
         own = Fields(located, ("metadata",), ledger, "metadata.")
-        said = {
+        metadata = {
             name: own.text([name], f"metadata.{name}")
             for name in ("name", "description", "version")
             if own.has(name)
         }
-        said |= _total(own, queries, ledger) | _declared_mix(own, queries)
+        metadata |= _total(own, queries, ledger) | _declared_mix(own, queries)
         extra = {**own.values("metadata.extra"), **extra}
     elif "metadata" in others:
         ledger.note_moved("metadata", "metadata.extra")
         extra = {"metadata": others["metadata"], **extra}
-    return {**said, "extra": extra} if extra else said
+    return {**metadata, "extra": extra} if extra else metadata
 
 
 def _declared_mix(own: Fields, queries: Sequence[ImportDraft]) -> JsonObject:
     """Declared category counts and difficulty shares, if they use the queries' words."""
-    said = {}
+    declared: JsonObject = {}
     counts, mix = own.peek("categories"), own.peek("difficulty_mix")
     named = isinstance(counts, dict) and {query.category for query in queries} <= set(counts)
     if named and all(type(count) is int for count in counts.values()):
-        said["categories"] = own.take(["categories"], "metadata.categories")[1]
+        declared["categories"] = own.take(["categories"], "metadata.categories")[1]
     if isinstance(mix, dict) and all(level in _LEVELS and _is_share(share) for level, share in mix.items()):
-        said["difficulty_mix"] = own.take(["difficulty_mix"], "metadata.difficulty_mix")[1]
-    return said
+        declared["difficulty_mix"] = own.take(["difficulty_mix"], "metadata.difficulty_mix")[1]
+    return declared
 
 
 def _is_share(value: Any) -> bool:

@@ -74,9 +74,9 @@ def _metadata(imported: ImportedQueries) -> JsonObject:
 
 def _query(draft: ImportDraft) -> dict[str, object]:
     labels = {name: getattr(draft, name) for name in ("category", "difficulty", "intent", "cluster", "notes")}
-    said: JsonObject = {"id": draft.id, "text": draft.text, **{k: v for k, v in labels.items() if v}}
-    said["truth"] = draft.truth
-    return {**said, "tags": dict(draft.tags)} if draft.tags else said
+    entry: JsonObject = {"id": draft.id, "text": draft.text, **{k: v for k, v in labels.items() if v}}
+    entry["truth"] = draft.truth
+    return {**entry, "tags": dict(draft.tags)} if draft.tags else entry
 
 
 def _dump(value: Mapping[str, object] | list[object]) -> str:
