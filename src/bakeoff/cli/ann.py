@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.output import Json
 from bakeoff.cli.options.vectors import (
@@ -112,7 +113,6 @@ def _compare_and_show(
     """Measure, write and print the comparison; return its exit code."""
     from bakeoff.benchmark.ann.compare_stores import compare_stores
     from bakeoff.benchmark.ann.record import save_record, to_dict
-    from bakeoff.cli import console
     from bakeoff.report.pages.ann import write_ann_page
 
     with command.folder("ann", vectors) as folder:
@@ -131,7 +131,6 @@ def _compare_and_show(
 
 def _show(outcome: AnnOutcome, folder: Path) -> None:
     from bakeoff.benchmark.ann.verdict import ann_verdict
-    from bakeoff.cli import console
 
     data, harness = outcome.dataset, outcome.harness.get(1)
     console.print_line(
@@ -151,8 +150,6 @@ def _show(outcome: AnnOutcome, folder: Path) -> None:
 
 def _points_table(outcome: AnnOutcome) -> None:
     """Print recall and speed of each point, as two tables that fit a terminal."""
-    from bakeoff.cli import console
-
     k, threads, found = outcome.options.k, outcome.options.threads, outcome.points()
     if not found:
         return
@@ -213,8 +210,6 @@ def _index_size(built: BuiltStore) -> str:
 
 
 def _builds_table(outcome: AnnOutcome) -> None:
-    from bakeoff.cli import console
-
     rows = [
         [
             built.candidate.label,

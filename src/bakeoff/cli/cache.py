@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.output import Json
+from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +26,6 @@ def register(app: typer.Typer) -> None:
 @cache_app.command()
 def info(as_json: Json = False) -> None:
     """Show the size of the cache, by stage."""
-    from bakeoff.cli import console
     from bakeoff.storage.shared_cache import RemoteBackedCache, open_cache
     from bakeoff.storage.weights import home_folder
 
@@ -48,8 +49,6 @@ def clear(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Clear the cache; the next run rebuilds what it needs."""
-    from bakeoff.cli import console
-    from bakeoff.errors import SettingError
     from bakeoff.storage.shared_cache import RemoteBackedCache, open_cache
     from bakeoff.storage.weights import home_folder
 
@@ -82,8 +81,6 @@ def _stages(rows: list[StageUse]) -> list[dict[str, str | int]]:
 
 
 def _show(rows: list[StageUse], where: str) -> None:
-    from bakeoff.cli import console
-
     if rows:
         table = [[row.stage, f"{row.artifacts:,}", f"{row.bytes / 1e6:,.1f} MB"] for row in rows]
         console.table(["stage", "artifacts", "size"], table, right=(1, 2))

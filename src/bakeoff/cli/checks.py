@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.output import Json
+from bakeoff.errors import SettingError
 
 Experiment = Annotated[Path, typer.Argument(help="An experiment file, or the folder that holds it.")]
 DEFAULT = Path("bakeoff.yaml")
@@ -48,9 +50,7 @@ def validate(
 
     Checks truth, targets and leaks, and reports which differences its questions can detect.
     """
-    from bakeoff.cli import console
     from bakeoff.cli.views.findings import print_report, report_json
-    from bakeoff.errors import SettingError
     from bakeoff.runs.checks.checking import validate as check
 
     if queries is not None:
@@ -70,7 +70,6 @@ def validate(
 
 
 def _validate_queries(path: Path, format_: str, *, strict: bool, verbose: bool, as_json: bool) -> int:
-    from bakeoff.cli import console
     from bakeoff.cli.views.findings import print_query_file, report_json
     from bakeoff.presets.import_formats import read_foreign_queries
     from bakeoff.runs.checks.checking import validate_queries
@@ -102,7 +101,6 @@ def suggest(
     """Draft questions from headings, titles, docstrings and SQL.
     Drafts are marked synthetic: read them before you use them.
     """
-    from bakeoff.cli import console
     from bakeoff.runs.draft_queries import DraftRequest
     from bakeoff.runs.draft_queries import suggest as draft
 

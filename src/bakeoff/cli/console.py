@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -154,8 +155,6 @@ def _complain(label: str, style: str, lines: tuple[str, ...]) -> None:
 
 def _pieces(line: str, room: int | None) -> list[str]:
     """A line wrapped at words; paths and names stay whole, so that they can be copied."""
-    import textwrap
-
     if room is None:
         return [line]
     return textwrap.wrap(line, room, break_long_words=False, break_on_hyphens=False) or [""]
@@ -181,8 +180,6 @@ def print_line(text: str = "", style: str | None = None) -> None:
 
 def print_excerpt(text: str, words: list[str], indent: int) -> None:
     """Print a piece of a document wrapped to the width, with some words in bold."""
-    import textwrap
-
     for line in textwrap.wrap(one_line(text), max(min(out.width, 100) - indent, 30)):
         shown = Text(" " * indent + line)
         shown.highlight_words(words, "bold", case_sensitive=False)

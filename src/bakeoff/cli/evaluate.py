@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.output import Json
+from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
     from bakeoff.measures.result import Evaluation
@@ -37,7 +40,6 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Score a run file against judgments, like trec_eval."""
-    from bakeoff.cli import console
     from bakeoff.measures.api import evaluate as evaluate_files
     from bakeoff.measures.result import rank_conflict_note
 
@@ -82,9 +84,6 @@ def explain(
 
     With --difference QUERY: which convention makes the tools' values differ on that query.
     """
-    from dataclasses import asdict
-
-    from bakeoff.cli import console
     from bakeoff.measures.explain import explain as explain_measure
 
     if difference is not None:
@@ -110,10 +109,6 @@ def explain(
 def _explain_difference(
     measure: str, query: str, qrels: Path | None, run: Path | None, as_json: bool
 ) -> None:
-    from dataclasses import asdict
-
-    from bakeoff.cli import console
-    from bakeoff.errors import SettingError
     from bakeoff.measures.tool_variants import explain_difference
     from bakeoff.storage.ranking_files import read_qrels, read_run
 
@@ -141,8 +136,6 @@ def _as_json(result: Evaluation, per_query: bool) -> dict[str, object]:
 
 
 def _print_excluded(result: Evaluation) -> None:
-    from bakeoff.cli import console
-
     reasons: dict[str, list[str]] = {}
     for exclusion in result.excluded:
         reasons.setdefault(exclusion.reason, []).append(exclusion.query)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.output import Json
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ def examples(
     as_json: Json = False,
 ) -> None:
     """List the bundled examples and what each one teaches."""
-    from bakeoff.cli import console
     from bakeoff.examples import examples as installed
 
     found = installed()
@@ -38,7 +38,6 @@ def examples(
 
 def fetch_weights(names: tuple[str, ...], quiet: bool) -> None:
     """Download the weights that an example needs and this machine lacks."""
-    from bakeoff.cli import console
     from bakeoff.storage.catalogue import find_entry
     from bakeoff.storage.pull import pull
     from bakeoff.storage.weights import here

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.output import Json
 from bakeoff.cli.options.truth import Reviews, Truth, TruthChoice, comparable_runs, print_truth
+from bakeoff.errors import SettingError
 
 Renamed = Annotated[
     list[str] | None,
@@ -20,8 +23,6 @@ Renamed = Annotated[
 
 def read_renamed(given: list[str] | None) -> dict[str, str]:
     """The old and the new name of each system."""
-    from bakeoff.errors import SettingError
-
     pairs = [one.partition("=") for one in given or []]
     for old, mark, new in pairs:
         if not (old.strip() and mark and new.strip()):
@@ -77,9 +78,6 @@ def gate(
 
     "Not worse" means: shown to lose less than --margin of the measure.
     """
-    from dataclasses import asdict, replace
-
-    from bakeoff.cli import console
     from bakeoff.report import gate_summary
     from bakeoff.runs.gate import GateRules
     from bakeoff.runs.gate import run_gate as test
@@ -122,9 +120,6 @@ def history(
     as_json: Json = False,
 ) -> None:
     """List runs over time: which system led, and what changed."""
-    from dataclasses import asdict
-
-    from bakeoff.cli import console
     from bakeoff.report import run_history
 
     entries = run_history.list_runs(folder, measure, system, truth.value)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.output import Json, Trust
 from bakeoff.cli.options.truth import Review, Reviews, Truth, TruthChoice
+from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
     from bakeoff.presets.export_files import Files
@@ -80,8 +83,6 @@ def import_(
 
     Reports where every field went.
     """
-    from bakeoff.cli import console
-    from bakeoff.errors import SettingError
     from bakeoff.presets.import_formats import read_foreign
     from bakeoff.storage.cache import write_file
     from bakeoff.truth.importers.draft import ImportOptions
@@ -157,7 +158,6 @@ def export(
 
     BEIR or TREC files with --format, the files of a source system with --preset.
     """
-    from bakeoff.errors import SettingError
     from bakeoff.report.exports.ir_formats import ExportChoice, ExportScores, Format, Level
     from bakeoff.report.exports.ir_formats import export as exported
     from bakeoff.report.exports.preset_files import export_run
@@ -189,8 +189,6 @@ def export(
 
 def _write(files: Exported | Files, out: Path, force: bool, as_json: bool) -> None:
     """Write files and print their paths and notes."""
-    from bakeoff.cli import console
-
     paths = files.write(out, overwrite=force)
     if as_json:
         console.print_json({"files": [str(path) for path in paths], "notes": list(files.notes)})
@@ -202,8 +200,6 @@ def _write(files: Exported | Files, out: Path, force: bool, as_json: bool) -> No
 
 
 def _one_of(word: str, kind: type[E]) -> E:
-    from bakeoff.errors import SettingError
-
     if word not in list(kind):
         raise SettingError(f"{word!r} is not one of {', '.join(kind)}.")
     return kind(word)
@@ -222,8 +218,6 @@ def _account(imported: ImportedQueries, out: Path) -> dict[str, object]:
 
 
 def _print_import(imported: ImportedQueries, out: Path) -> None:
-    from bakeoff.cli import console
-
     for title, kept in (("field", False), ("kept unchanged", True)):
         rows = [[m.source, m.target, f"{m.count:,}"] for m in imported.moves if m.kept is kept]
         if rows:
@@ -255,10 +249,6 @@ def log(
 
     Sends settings, scores, latencies and sizes of every system. Texts of documents and questions are not sent.
     """
-    from dataclasses import asdict
-
-    from bakeoff.cli import console
-    from bakeoff.errors import SettingError
     from bakeoff.report.exports.trackers import Tracker, log_run
     from bakeoff.review.reviewed_run import open_runs
 
@@ -275,8 +265,6 @@ def log(
 
 
 def _files(run: Path) -> tuple[Path, ...]:
-    from bakeoff.errors import SettingError
-
     missing = [name for name in ("run.json", "report.html") if not (run / name).is_file()]
     if missing:
         raise SettingError(f"{run} has no {missing[0]}. Make it with: bakeoff report {run}")

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
+from bakeoff.errors import SettingError
+
 if TYPE_CHECKING:
     from bakeoff.config.table_scaffold import QuestionColumns
     from bakeoff.corpus.skipped_files import SkippedFiles
@@ -56,8 +59,6 @@ def init(
 ) -> None:
     """Write an experiment for your folder or table."""
     if endpoint is None and (body or question):
-        from bakeoff.errors import SettingError
-
         raise SettingError("--body and --question apply only with --endpoint URL. Add the URL.")
     experiment = _init(documents, questions, into, force=force)
     if endpoint is not None:
@@ -66,9 +67,7 @@ def init(
 
 def _init(documents: Path, questions: Path | None, into: Path, *, force: bool) -> Path:
     """Write both files and return the experiment's."""
-    from bakeoff.cli import console
     from bakeoff.config import scaffold
-    from bakeoff.errors import SettingError
 
     if _is_table(documents):
         return _init_table(documents, questions, into, force=force)
@@ -92,7 +91,6 @@ def _init(documents: Path, questions: Path | None, into: Path, *, force: bool) -
 
 def _add_endpoint(experiment: Path, url: str, body: str | None, question: str | None) -> None:
     """Ask an endpoint once, and add it to the experiment as a retriever."""
-    from bakeoff.cli import console
     from bakeoff.cli.trials.part import given_value
     from bakeoff.config import experiment as experiments
     from bakeoff.config.endpoint_scaffold import probe_endpoint
@@ -128,7 +126,6 @@ def _run(into: Path) -> str:
 
 
 def _init_table(documents: Path, questions: Path | None, into: Path, *, force: bool) -> Path:
-    from bakeoff.cli import console
     from bakeoff.config import scaffold
     from bakeoff.config.table_scaffold import inspect_questions, inspect_table
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.output import Json
+from bakeoff.errors import SettingError
 from bakeoff.protocols import Plugin
 from bakeoff.types import JsonObject
 
@@ -32,8 +35,7 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """List what is installed: stores, models, chunkers and more."""
-    from bakeoff.cli import console, models
-    from bakeoff.errors import SettingError
+    from bakeoff.cli import models
 
     makers: dict[str, Callable[[], list[dict[str, object]]]] = {
         "readers": _readers,
@@ -128,8 +130,6 @@ def _declared_gaps() -> dict[str, dict[str, str]]:
 
 
 def _first_line(plugin: object) -> str:
-    import sys
-
     doc = sys.modules[plugin.__module__].__doc__ or plugin.__doc__ or ""
     return str(doc.strip().splitlines()[0]) if doc.strip() else ""
 

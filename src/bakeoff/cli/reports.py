@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.output import Json, Trust
 from bakeoff.cli.options.truth import Review, Reviews, Truth, TruthChoice, comparable_runs, print_truth
 from bakeoff.cli.options.workers import Statistics, workers_of
+from bakeoff.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +69,6 @@ def report(
     trust: Trust = False,
 ) -> None:
     """Write the report of a run: HTML, Markdown, LaTeX, figures."""
-    from bakeoff.errors import SettingError
     from bakeoff.presets.lineage.decision_matrix import is_lineage
     from bakeoff.report.render.brief import write_brief
     from bakeoff.report.render.write import write
@@ -126,15 +128,12 @@ def final_report(
 
 
 def _print_paths(paths: Sequence[Path]) -> None:
-    from bakeoff.cli import console
-
     for number, path in enumerate(paths):
         console.print_line(f"{'Report' if number == 0 else '':<9}{path}")
 
 
 def _brief_formats(text: str) -> list[str]:
     """The formats of the one-page brief: those requested, or all that this machine can write."""
-    from bakeoff.errors import SettingError
     from bakeoff.report.render.brief import FORMATS as PAGES
     from bakeoff.report.render.brief import usual_formats
 
@@ -147,8 +146,6 @@ def _brief_formats(text: str) -> list[str]:
 
 
 def _formats(text: str) -> list[str]:
-    from bakeoff.errors import SettingError
-
     wanted = [word.strip() for word in text.split(",") if word.strip()]
     unknown = [word for word in wanted if word not in FORMATS]
     if unknown or not wanted:
@@ -216,7 +213,6 @@ def compare(
 ) -> None:
     """Compare two systems of a run, or files of other tools."""
     from bakeoff.cli.compare_files import compare_files
-    from bakeoff.errors import SettingError
     from bakeoff.review.reviewed_run import open_reviewed
 
     if qrels is None and _is_run(what):
@@ -257,9 +253,6 @@ def _is_run(what: list[str]) -> bool:
 
 
 def _compare_systems(result: Result, systems: list[str], measure: str | None, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from bakeoff.cli import console
     from bakeoff.cli.compare_files import print_pair
     from bakeoff.runs.analysis import compare as compare_systems
 
@@ -300,8 +293,6 @@ def diff(
 
     Two runs: what each shared system gained or lost. More runs: all systems, each against the best.
     """
-    from bakeoff.errors import SettingError
-
     if len(runs) < 2:
         raise SettingError(f"diff compares two or more runs; {len(runs)} given.")
     opened = comparable_runs(runs, review, truth, trust=trust)
@@ -313,10 +304,6 @@ def diff(
 
 def _print_two_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool, as_json: bool) -> None:
     """What each system measured in both runs gained or lost."""
-    from dataclasses import asdict
-
-    from bakeoff.cli import console
-    from bakeoff.errors import DataError
     from bakeoff.runs.compare_runs import changed_models, compare_across
     from bakeoff.stats.number_format import describe_clusters
 
@@ -354,7 +341,6 @@ def _pair_cells(pair: PairComparison) -> list[str]:
 
 def _print_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool, as_json: bool) -> None:
     """Print all systems of several runs, best first, each against the best."""
-    from bakeoff.cli import console
     from bakeoff.report.run_history import comparison_json, runs_grid
     from bakeoff.runs.compare_runs import compare_runs
     from bakeoff.stats.number_format import describe_clusters

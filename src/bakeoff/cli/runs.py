@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.output import Json
 from bakeoff.cli.options.truth import Reviews
+from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
     from bakeoff.config.plan import Plan
@@ -61,9 +68,7 @@ def demo(
     verbose: Verbose = False,
 ) -> int:
     """Run a bundled example and print its recommendation."""
-    from bakeoff.cli import console
     from bakeoff.cli.examples import compare_stores, fetch_weights
-    from bakeoff.errors import SettingError
     from bakeoff.examples import find
 
     example = find(name)
@@ -109,7 +114,6 @@ def status(
     as_json: Json = False,
 ) -> int:
     """Show what is done, what failed and what to do next."""
-    from bakeoff.cli import console
     from bakeoff.cli.status import print_status, status_json
 
     if as_json:
@@ -129,7 +133,6 @@ def _run(
     verbose: bool = False,
 ) -> int:
     from bakeoff import run as run_experiment
-    from bakeoff.cli import console
     from bakeoff.cli.views.summary import print_result
     from bakeoff.cli.views.summary_json import result_json
 
@@ -166,8 +169,6 @@ def _depths_json(result: Result) -> dict[str, object]:
     """The speed comparisons at every depth; empty if none were measured."""
     if "configurations" not in result.record.tables:
         return {}
-    from dataclasses import asdict
-
     from bakeoff.benchmark.results.configurations import read_configurations
 
     found = read_configurations(result)
@@ -198,11 +199,6 @@ def _report(result: Result) -> Path:
 
 def _program() -> str:
     """How to call this program: by its path if it is not on PATH, for example after `make demo`."""
-    import os
-    import shlex
-    import shutil
-    import sys
-
     called = Path(sys.argv[0])
     if called.name != "bakeoff" or shutil.which("bakeoff"):
         return "bakeoff"

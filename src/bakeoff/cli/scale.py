@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.output import Json
 from bakeoff.cli.options.vectors import (
@@ -24,6 +26,8 @@ from bakeoff.cli.scale_documents import (
     refuse_vector_options,
     scale_documents,
 )
+from bakeoff.errors import SettingError
+from bakeoff.runtime.count_text import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,7 +141,6 @@ def scale(
     from bakeoff.benchmark.scale.measure_sizes import ScaleOptions
     from bakeoff.benchmark.stores import parse_store_specs
     from bakeoff.benchmark.vectors.datasets import open_dataset
-    from bakeoff.errors import SettingError
 
     counts, command = (
         DocumentSizes(_wholes("--sizes", sizes), k, runs, seed),
@@ -182,7 +185,6 @@ def _measure_and_show(
     from bakeoff.benchmark.run_in_subprocess import run_isolated
     from bakeoff.benchmark.scale.measure_size import run_job
     from bakeoff.benchmark.scale.measure_sizes import measure_scale
-    from bakeoff.cli import console
     from bakeoff.report.pages.scale import write_scale_page
 
     with command.folder("scale", vectors) as folder:
@@ -207,8 +209,6 @@ def _measure_and_show(
 
 def _with_server(job: ScaleJob) -> ScaleJob:
     """The job with the processes and data folder of its store's server, if that was started here."""
-    from dataclasses import replace
-
     from bakeoff.benchmark.stores import parse_store_specs
     from bakeoff.servers.control import data_folder_of, pids_of
 
@@ -222,7 +222,6 @@ def page(
 ) -> None:
     """Write the page of an `ann` or `scale` result again."""
     from bakeoff.benchmark.results.records import kind_of
-    from bakeoff.cli import console
     from bakeoff.report.pages.ann import write_ann_page
     from bakeoff.report.pages.scale import write_scale_page
 
@@ -231,8 +230,6 @@ def page(
 
 
 def _wholes(name: str, text: str | None) -> tuple[int, ...]:
-    from bakeoff.errors import SettingError
-
     try:
         return tuple(int(part.replace("_", "")) for part in (text or "").split(",") if part.strip())
     except ValueError as exc:
@@ -240,8 +237,6 @@ def _wholes(name: str, text: str | None) -> tuple[int, ...]:
 
 
 def _shares(text: str | None) -> tuple[float, ...]:
-    from bakeoff.errors import SettingError
-
     try:
         return tuple(float(part) for part in (text or "").split(",") if part.strip())
     except ValueError as exc:
@@ -258,8 +253,6 @@ def _show(outcome: ScaleOutcome) -> None:
         mixed_rows,
         size_rows,
     )
-    from bakeoff.cli import console
-    from bakeoff.runtime.count_text import count
 
     data = outcome.dataset
     console.print_line(

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bakeoff.cli import console
 from bakeoff.cli.options.vectors import VectorCommand, command_line, exit_code
+from bakeoff.errors import SettingError
+from bakeoff.runtime.count_text import count
 
 if TYPE_CHECKING:
     from bakeoff.benchmark.results.scale_results import ScaleTable
@@ -32,8 +35,6 @@ def is_experiment(text: str) -> bool:
 
 def refuse_vector_options(given: Mapping[str, object]) -> None:
     """Raise SettingError if an experiment got an option of vector datasets."""
-    from bakeoff.errors import SettingError
-
     for name, value in given.items():
         if value is not None:
             raise SettingError(f"{name} applies only to vector datasets; leave it out for an experiment.")
@@ -42,7 +43,6 @@ def refuse_vector_options(given: Mapping[str, object]) -> None:
 def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, command: VectorCommand) -> int:
     """Measure, write and print the scaling; the exit code is 0 if everything was measured."""
     from bakeoff.benchmark.scale.document_sizes import DocumentScaleOptions, Servers, measure_document_scale
-    from bakeoff.cli import console
     from bakeoff.config import experiment
     from bakeoff.report.pages.scale import write_scale_page
     from bakeoff.runs.live.plan_of_run import choose_systems
@@ -71,8 +71,6 @@ def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, comm
 
 def _show(outcome: DocumentScaleOutcome) -> None:
     from bakeoff.benchmark.results.scale_results import document_rows, fit_rows
-    from bakeoff.cli import console
-    from bakeoff.runtime.count_text import count
 
     options = outcome.options
     console.print_line(
@@ -91,8 +89,6 @@ def _show(outcome: DocumentScaleOutcome) -> None:
 
 def print_tables(tables: Mapping[str, ScaleTable], failed: Mapping[str, str]) -> None:
     """Print the tables that have rows, with their notes, and what failed."""
-    from bakeoff.cli import console
-
     for title, found in tables.items():
         if found.rows:
             console.print_line()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.output import Json
+from bakeoff.errors import BakeoffError, MissingExtraError, SettingError
 from bakeoff.protocols import CompleteStore
 
 if TYPE_CHECKING:
@@ -39,8 +42,6 @@ def up(
 
     Without names: all that are installed.
     """
-    from bakeoff.cli import console
-    from bakeoff.errors import BakeoffError
     from bakeoff.servers import control
 
     failed = False
@@ -72,7 +73,6 @@ def down(
     data: Annotated[bool, typer.Option("--data", help="Also delete their data.")] = False,
 ) -> None:
     """Stop servers and all their processes; their data stays."""
-    from bakeoff.cli import console
     from bakeoff.servers import control
 
     for server in control.choose_servers(names or []):
@@ -87,9 +87,6 @@ def status(names: Names = None, as_json: Json = False) -> None:
 
     The exit code is 1 if one crashed or does not answer.
     """
-    from dataclasses import asdict
-
-    from bakeoff.cli import console
     from bakeoff.servers import control
 
     found = [control.status(server) for server in control.choose_servers(names or [])]
@@ -129,7 +126,6 @@ def collections(
 
     Nothing else on the server is touched.
     """
-    from bakeoff.cli import console
     from bakeoff.storage.temp_dir import TempDir
 
     with TempDir("collections") as folder:
@@ -150,7 +146,6 @@ def _connected_store(name: str, given: list[str], folder: Path) -> CompleteStore
     """The connected store; SettingError if it keeps nothing on a server."""
     from bakeoff import registry
     from bakeoff.cli.trials.store import params_of
-    from bakeoff.errors import SettingError
     from bakeoff.protocols import SupportsDrop
 
     plugin = registry.load("stores", name)
@@ -165,7 +160,6 @@ def _connected_store(name: str, given: list[str], folder: Path) -> CompleteStore
 
 def _drops(name: str) -> bool:
     from bakeoff import registry
-    from bakeoff.errors import MissingExtraError
     from bakeoff.protocols import SupportsDrop
 
     try:
@@ -183,8 +177,6 @@ def _belongs_to_cache(collection: str) -> bool:
 
 
 def _show_collections(name: str, rows: Sequence[tuple[str, bool]], as_json: bool) -> None:
-    from bakeoff.cli import console
-
     if as_json:
         console.print_json([{"collection": one, "in_cache": known} for one, known in rows])
     elif rows:

@@ -6,13 +6,16 @@ import contextlib
 import re
 import shlex
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.output import Json
+from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
     from bakeoff.report.exports.project import TakenSystem
@@ -54,8 +57,6 @@ def take(
 
     The project has the settings, pinned versions, scripts, and a self-test that replays the run's rankings.
     """
-    from bakeoff.cli import console
-    from bakeoff.errors import SettingError
     from bakeoff.report.exports.project import Framework, TakenSystem, write_project
     from bakeoff.review.reviewed_run import with_people
     from bakeoff.runs.live.live_system import chosen_system
@@ -108,8 +109,6 @@ def _print_taken(
     sentence: str = "Not tested: run selftest.py.",
     passed: bool = True,
 ) -> None:
-    from bakeoff.cli import console
-
     if as_json:
         console.print_json({"system": label, "folder": str(out), "self_test": sentence, "passed": passed})
         return
@@ -135,10 +134,6 @@ def ask(
     as_json: Json = False,
 ) -> int:
     """Ask one question and read what measured systems find."""
-    from dataclasses import asdict
-
-    from bakeoff.cli import console
-    from bakeoff.errors import SettingError
     from bakeoff.review.reviewed_run import with_people
     from bakeoff.runs.live.live_system import LiveSystem, open_artifacts, recommended_label, tuned_weight
     from bakeoff.runs.live.plan_of_run import choose_systems, plan_of_run
@@ -170,8 +165,6 @@ def ask(
 
 def _print_side_by_side(answers: list[tuple[str, list[FoundPassage]]], question: str) -> None:
     """Print one column per system, passages of the same rank next to each other."""
-    from bakeoff.cli import console
-
     rows = [[label for label, _ in answers]]
     for rank in range(max(1, *(len(found) for _, found in answers))):
         rows.append([_cell(found, rank, question) for _, found in answers])
@@ -193,8 +186,6 @@ def _place(one: FoundPassage) -> str:
 
 
 def _print_answer(label: str, found: list[FoundPassage], question: str) -> None:
-    from bakeoff.cli import console
-
     console.print_line("")
     console.print_line(label)
     if not found:

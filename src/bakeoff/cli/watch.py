@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.gate import Renamed, read_renamed
 from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.output import Json
+from bakeoff.errors import DataError
 
 if TYPE_CHECKING:
     from bakeoff.config.plan import Plan
@@ -53,10 +56,7 @@ def watch(
     Checks quality, the models' vectors, results, latency and, with --questions, the kind of question.
     Exit 1 if quality is not shown to hold or a model changed; with --strict also for warnings.
     """
-    from dataclasses import asdict
-
     import bakeoff
-    from bakeoff.cli import console
     from bakeoff.runs.live.plan_of_run import plan_of_run
     from bakeoff.runs.live.watch import WatchRules, watch_runs
 
@@ -100,7 +100,6 @@ def _question_finding(plan: Plan, path: Path) -> WatchFinding:
 
 def read_questions(path: Path) -> list[str]:
     """The questions of a query file, or of a text file with one per line."""
-    from bakeoff.errors import DataError
     from bakeoff.truth.queries import read_queries
 
     if path.suffix in {".yaml", ".yml", ".json"}:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
+
 if TYPE_CHECKING:
     from bakeoff.review.reviewed_run import ComparableRuns
 
@@ -46,6 +48,4 @@ def comparable_runs(
 
 def print_truth(sentence: str) -> None:
     """Print whose judgments a comparison used."""
-    from bakeoff.cli import console
-
     console.print_line(f"{'Truth':<9}{sentence}", style="dim")

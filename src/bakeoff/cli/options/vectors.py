@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
+from bakeoff.errors import SettingError
+
 if TYPE_CHECKING:
     from bakeoff.benchmark.session import Session
     from bakeoff.benchmark.vectors.datasets import VectorSet
@@ -27,7 +30,6 @@ Timeout = Annotated[float, typer.Option("--timeout", help="Seconds one search ma
 
 def metric_of(name: str | None) -> Metric | None:
     """The metric of an option, checked."""
-    from bakeoff.errors import SettingError
     from bakeoff.types import Metric
 
     if name is None:
@@ -57,8 +59,6 @@ class VectorCommand:
 
     def folder(self, command: str, vectors: VectorSet) -> AbstractContextManager[Path]:
         """The result folder for a dataset; prints the dataset's notes first."""
-        from bakeoff.cli import console
-
         for note in vectors.notes:
             console.warn(note)
         return self.named_folder(command, vectors.name)
@@ -72,16 +72,12 @@ class VectorCommand:
 
     def tell(self, text: str) -> None:
         """Print progress to standard error."""
-        from bakeoff.cli import console
-
         if not self.as_json:
             console.err.print(text, style="dim", markup=False)
 
 
 def exit_code(outcome: Session) -> int:
     """130 after Ctrl-C, 1 if a store failed, else 0."""
-    from bakeoff.cli import console
-
     return console.STOPPED if outcome.stopped else 1 if outcome.failed else 0
 
 

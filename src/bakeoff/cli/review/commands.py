@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.output import Json
+from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
     from bakeoff.review.review_folder import ReviewFolder, ReviewState
@@ -138,8 +141,6 @@ def import_(
     data = import_json(imported, folder, k, seed, added)
     paths = write_human_reviews(imported, out, k, seed) if out else []
     if as_json:
-        from bakeoff.cli import console
-
         console.print_json({**data, "files": [str(path) for path in paths]})
     else:
         print_import(imported=imported, folder=folder, k=k, seed=seed, added=added, home=home, paths=paths)
@@ -166,8 +167,6 @@ def status(
     given = run or (folder if (folder / "run.json").is_file() else None)
     sides = compare_with_run(state, open_run(given)) if given else []
     if as_json:
-        from bakeoff.cli import console
-
         console.print_json(status_json(state, sides, seed))
     else:
         print_status(state, sides, seed, folder)
@@ -184,7 +183,6 @@ def next_(
 ) -> None:
     """Show what to judge next, and whether that can change anything."""
     from bakeoff.cli.review.status_view import next_json, print_next
-    from bakeoff.errors import SettingError
     from bakeoff.review.decision_model import stakes_of
     from bakeoff.review.measures import pool_rankings
     from bakeoff.review.next import rank_open_items
@@ -199,8 +197,6 @@ def next_(
     stakes = stakes_of(pool_rankings(state.pool), known, state.pool.k, ruled=ruled)
     outlook, ranked = rank_open_items(stakes, count, seed, confidence)
     if as_json:
-        from bakeoff.cli import console
-
         console.print_json(next_json(state, outlook, ranked))
     else:
         print_next(state, outlook, ranked)
@@ -208,8 +204,6 @@ def next_(
 
 def agreement(folder: Folder, seed: Seed = 7, as_json: Json = False) -> None:
     """Show how well reviewers, models and rules agree."""
-    from dataclasses import asdict
-
     from bakeoff.cli.review.status_view import panel_json, print_panel
     from bakeoff.cli.review.suggest import model_figures, print_agreement
     from bakeoff.review.agreement_report import report_agreement
@@ -221,8 +215,6 @@ def agreement(folder: Folder, seed: Seed = 7, as_json: Json = False) -> None:
     found = report_agreement(state.pool, state.read.entries, seed)
     models = [one for path in suggestion_files(review.folder) if (one := model_figures(path, state))]
     if as_json:
-        from bakeoff.cli import console
-
         console.print_json({**panel_json(found), "models": [asdict(one) for one in models]})
     else:
         print_panel(found, state)
@@ -245,7 +237,6 @@ def judgments(
 ) -> None:
     """Write the final judgments, for `judgments:` in an experiment."""
     from bakeoff.cli.review.status_view import print_set
-    from bakeoff.errors import SettingError
     from bakeoff.review.judgment_set import make_set
     from bakeoff.review.review_folder import load_state, open_review
     from bakeoff.review.suggestions import named_with_stability
@@ -270,8 +261,6 @@ def judgments(
 
 def _suggested_grades(review: ReviewFolder, state: ReviewState, model: str) -> dict[str, int]:
     """A model's grades, with a warning; SettingError if it has given none."""
-    from bakeoff.cli import console
-    from bakeoff.errors import SettingError
     from bakeoff.review.suggestions import grades, read_suggestions, suggestions_file
 
     found = grades(state.pool, read_suggestions(suggestions_file(review.folder, model)))

@@ -5,10 +5,13 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.review.commands import LabelChoice, Labels, group
+from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
     from bakeoff.review.review_folder import ReviewFolder
@@ -70,10 +73,6 @@ def serve(
 
     Every answer is on disk before the next passage is shown.
     """
-    from urllib.parse import quote
-
-    from bakeoff.cli import console
-    from bakeoff.errors import SettingError
     from bakeoff.review.choices import LabelScheme
     from bakeoff.review.web.server import ReviewServer
     from bakeoff.review.web.session import ReviewOptions, ReviewSession, checked_name
@@ -104,7 +103,6 @@ def serve(
 
 def _open_or_pool(folder: Path, labels: LabelChoice | None) -> ReviewFolder:
     """The review of a run; a new one if there is none."""
-    from bakeoff.cli import console
     from bakeoff.review.choices import LabelScheme
     from bakeoff.review.pooling import PoolChoice, find_queries, make_pool
     from bakeoff.review.review_folder import open_review, review_of_run
@@ -140,8 +138,6 @@ def _open(address: str) -> None:
 
 
 def _welcome(session: ReviewSession, address: str) -> None:
-    from bakeoff.cli import console
-
     console.print_line(f"Review of {session.pool.run} at {address}   Ctrl-C stops it")
     if session.options.adjudicate:
         console.print_line(
@@ -153,7 +149,6 @@ def _welcome(session: ReviewSession, address: str) -> None:
 
 
 def _goodbye(session: ReviewSession, review: ReviewFolder) -> None:
-    from bakeoff.cli import console
     from bakeoff.review.outcomes import OutcomeState
     from bakeoff.review.review_folder import load_state
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.output import Json
 from bakeoff.cli.review.commands import Folder, group
+from bakeoff.errors import MissingExtraError, SettingError
 
 if TYPE_CHECKING:
     from bakeoff.review.review_folder import ReviewState
@@ -71,7 +73,6 @@ def suggest(
 
     Sends query and passage to the model's server. The review page does not show suggestions.
     """
-    from bakeoff.cli import console
     from bakeoff.review.review_folder import load_state, open_review
     from bakeoff.review.suggesting import opinion_on
     from bakeoff.review.suggestions import read_suggestions, suggestions_file, to_ask, to_ask_again
@@ -100,7 +101,6 @@ def _server(url: str | None, key_env: str, patience: ServerTimeouts) -> JsonClie
     """A client of the chat-completions server; an address with a password is refused."""
     from pydantic import TypeAdapter, ValidationError
 
-    from bakeoff.errors import MissingExtraError, SettingError
     from bakeoff.storage.environment import SettingSource, get_setting
 
     try:
@@ -118,8 +118,6 @@ def _server(url: str | None, key_env: str, patience: ServerTimeouts) -> JsonClie
 
 def _with_progress(made: Iterator[Suggestion], total: int, *, quiet: bool) -> Iterator[Suggestion]:
     """Print progress after every tenth suggestion."""
-    from bakeoff.cli import console
-
     for number, one in enumerate(made, 1):
         if not quiet and number % 10 == 0:
             console.err.print(f"{number:,} of {total:,}", markup=False)
@@ -141,9 +139,6 @@ def model_figures(path: Path, state: ReviewState) -> ModelAgreement | None:
 def _print_suggestions(
     found: list[Suggestion], path: Path, agreement: ModelAgreement | None, as_json: bool
 ) -> None:
-    from dataclasses import asdict
-
-    from bakeoff.cli import console
     from bakeoff.review.suggesting import GRADES
 
     missing = [one for one in found if one.grade is None]
@@ -164,7 +159,6 @@ def _print_suggestions(
 
 def print_agreement(found: list[ModelAgreement]) -> None:
     """Print the agreement of models with people."""
-    from bakeoff.cli import console
     from bakeoff.cli.review.measures_view import coefficient, number
 
     if not found:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.output import Json
 from bakeoff.cli.trials.retriever import retriever
 from bakeoff.cli.trials.store import store
+from bakeoff.errors import ModelNotFoundError, SettingError
 from bakeoff.types import JsonObject
 
 if TYPE_CHECKING:
@@ -48,8 +51,6 @@ def model(
 ) -> None:
     """Check the vectors, speed and token limit of a model."""
     from bakeoff import registry
-    from bakeoff.cli import console
-    from bakeoff.errors import ModelNotFoundError
     from bakeoff.testing.check_embedder import check
 
     choice = _choice(name, backend, _values(param or [], quantization))
@@ -76,7 +77,6 @@ def reader(
     as_json: Json = False,
 ) -> None:
     """Read one file, within the limits of a run, and show its text."""
-    from bakeoff.cli import console
     from bakeoff.runs.live.part_trials import try_reader
     from bakeoff.types import Skipped
 
@@ -99,8 +99,6 @@ def reader(
 
 
 def _values(params: list[str], quantization: str | None) -> JsonObject:
-    from bakeoff.errors import SettingError
-
     values: JsonObject = {"quantization": quantization} if quantization else {}
     for given in params:
         key, equals, value = given.partition("=")
@@ -113,7 +111,6 @@ def _values(params: list[str], quantization: str | None) -> JsonObject:
 def given_value(text: str, name: str) -> object:
     """A value as YAML reads it; text is kept as typed, including colons and spaces, and an empty value is null."""
     from bakeoff.config.yaml_document import parse
-    from bakeoff.errors import SettingError
 
     if not text.strip():
         return None
@@ -141,10 +138,6 @@ def _heading(choice: ModelChoice, info: ModelInfo) -> str:
 
 
 def _show(info: ModelInfo, checks: list[ModelCheck], as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from bakeoff.cli import console
-
     if as_json:
         console.print_json({"model": asdict(info), "checks": [asdict(row) for row in checks]})
         return

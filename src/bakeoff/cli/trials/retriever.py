@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.output import Json
+from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
     from bakeoff.config.plan import Plan, PluginSpec
@@ -40,8 +43,6 @@ def retriever(
 
 
 def _part(plan: Plan, name: str) -> PluginSpec:
-    from bakeoff.errors import SettingError
-
     known = {system.label: system.retriever for system in plan.systems if system.retriever is not None}
     found = known.get(name)
     if found is None:
@@ -51,10 +52,6 @@ def _part(plan: Plan, name: str) -> PluginSpec:
 
 
 def _show(trial: RetrieverTrial, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from bakeoff.cli import console
-
     if as_json:
         console.print_json(asdict(trial))
         return

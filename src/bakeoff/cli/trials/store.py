@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from bakeoff.cli import console
 from bakeoff.cli.options.output import Json
+from bakeoff.errors import SettingError
 from bakeoff.protocols import CompleteStore, Store
 from bakeoff.storage.temp_dir import TempDir
 from bakeoff.types import JsonObject
@@ -36,7 +39,6 @@ def store(
     Replaces collections named contract_… and removes them at the end.
     """
     from bakeoff import registry
-    from bakeoff.cli import console
     from bakeoff.testing import smoke_test
     from bakeoff.testing.store_fixture import StoreFixture
 
@@ -68,8 +70,6 @@ def params_of(plugin: type[Store], given: list[str]) -> JsonObject:
     """Nested parameters, validated by the store's own model."""
     from pydantic import ValidationError
 
-    from bakeoff.errors import SettingError
-
     params = _nest_settings(given)
     try:
         plugin.Params(**params)
@@ -82,7 +82,6 @@ def params_of(plugin: type[Store], given: list[str]) -> JsonObject:
 
 def _nest_settings(given: list[str]) -> JsonObject:
     from bakeoff.cli.trials.part import given_value
-    from bakeoff.errors import SettingError
 
     made: JsonObject = {}
     for item in given:
@@ -102,10 +101,6 @@ def _nest_settings(given: list[str]) -> JsonObject:
 
 
 def _show(engine: str, checks: list[CheckOutcome], figures: SmokeFigures | None, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from bakeoff.cli import console
-
     if as_json:
         rows, small = [asdict(row) for row in checks], asdict(figures) if figures else None
         console.print_json({"engine": engine, "checks": rows, "figures": small})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from pathlib import Path
 
 from bakeoff.cli import console
@@ -300,8 +301,6 @@ def _print_failed(result: Result) -> None:
 
 def print_field(name: str, text: str, indent: int = LABEL) -> None:
     """Print a labelled paragraph, wrapped to the terminal."""
-    import textwrap
-
     width = max(console.out.width - indent, 40)
     whole = one_line(text).replace(" %", f"{HARD_SPACE}%").replace(" ·", f"{HARD_SPACE}·")
     first, *rest = textwrap.wrap(whole, width, break_long_words=False, break_on_hyphens=False) or [""]
