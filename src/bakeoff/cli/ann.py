@@ -10,7 +10,7 @@ import typer
 
 from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.cli.options.vectors import (
     Dataset,
     MetricName,
@@ -64,6 +64,7 @@ def register(app: typer.Typer) -> None:
     app.command()(with_consent(ann))
 
 
+@with_json
 def ann(
     dataset: Dataset,
     stores: Stores = "exact,faiss",
@@ -79,7 +80,6 @@ def ann(
     keep: Keep = False,
     out: Out = None,
     executor: Truth = None,
-    as_json: Json = False,
 ) -> None:
     """Compare vector stores by recall, latency and build time."""
     from bakeoff.benchmark.ann.compare_stores import AnnOptions
@@ -104,7 +104,7 @@ def ann(
     )
     chosen = parse_store_specs(stores.split(","))
     vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
-    raise typer.Exit(_compare_and_show(vectors, chosen, options, VectorCommand(out, executor, as_json)))
+    raise typer.Exit(_compare_and_show(vectors, chosen, options, VectorCommand(out, executor)))
 
 
 def _compare_and_show(
@@ -118,14 +118,12 @@ def _compare_and_show(
     with command.folder("ann", vectors) as folder:
         outcome = compare_stores(
             vectors, chosen, options, cache_for(command.executor), save=partial(save_record, folder),
-            tell=command.tell, workers=workers_of(command.executor),
+            tell=console.print_progress, workers=workers_of(command.executor),
         )  # fmt: skip
         written = write_ann_page(folder)
-    if command.as_json:
-        console.print_json({**to_dict(outcome), "folder": str(folder)})
-    else:
-        _show(outcome, folder)
-        console.print_line(str(written))
+    console.print_json(lambda: {**to_dict(outcome), "folder": folder})
+    _show(outcome, folder)
+    console.print_line(str(written))
     return exit_code(outcome)
 
 

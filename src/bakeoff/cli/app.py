@@ -86,7 +86,7 @@ class _Commands(TyperGroup):
         from bakeoff.cli import console
 
         words = sys.argv[1:] if args is None else args
-        console.answer_in_json("--json" in words)
+        console.report_failures_in_json("--json" in words)
         return super().main(args, *rest, **options)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.cli import console
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def register(app: typer.Typer) -> None:
 
 
 @cache_app.command()
-def info(as_json: Json = False) -> None:
+@with_json
+def info() -> None:
     """Show the size of the cache, by stage."""
     from bakeoff.storage.shared_cache import RemoteBackedCache, open_cache
     from bakeoff.storage.weights import home_folder
@@ -33,10 +34,8 @@ def info(as_json: Json = False) -> None:
     rows = cache.use()
     shared = cache.remote.use() if isinstance(cache, RemoteBackedCache) else []
     url = cache.url if isinstance(cache, RemoteBackedCache) else None
-    if as_json:
-        found = {"folder": str(cache.root), "stages": _stages(rows)}
-        console.print_json(found | ({"shared": url, "shared_stages": _stages(shared)} if url else {}))
-        return
+    found = {"folder": str(cache.root), "stages": _stages(rows)}
+    console.print_json(found | ({"shared": url, "shared_stages": _stages(shared)} if url else {}))
     _show(rows, str(cache.root))
     if url:
         console.print_line()

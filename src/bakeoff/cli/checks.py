@@ -10,7 +10,7 @@ import typer
 
 from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.errors import SettingError
 
 Experiment = Annotated[Path, typer.Argument(help="An experiment file, or the folder that holds it.")]
@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
     app.command()(suggest)
 
 
+@with_json
 def validate(
     experiment: Experiment = DEFAULT,
     queries: Annotated[
@@ -43,7 +44,6 @@ def validate(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show every query and every rule.")
     ] = False,
-    as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")] = False,
 ) -> int:
     """Check an experiment before any model is loaded.
@@ -54,22 +54,20 @@ def validate(
     from bakeoff.runs.checks.checking import validate as check
 
     if queries is not None:
-        return _validate_queries(queries, format_, strict=strict, verbose=verbose, as_json=as_json)
+        return _validate_queries(queries, format_, strict=strict, verbose=verbose)
     if format_:
         raise SettingError(f"--format {format_} needs --queries FILE.")
-    listening = console.listener(quiet or as_json)
+    listening = console.listener(quiet)
     try:
         report = check(experiment, pilot=pilot, emit=listening)
     finally:
         console.finish(listening)
-    if as_json:
-        console.print_json(report_json(report, strict=strict))
-    else:
-        print_report(report, experiment, strict=strict, verbose=verbose)
+    console.print_json(lambda: report_json(report, strict=strict))
+    print_report(report, experiment, strict=strict, verbose=verbose)
     return 2 if report.faults(strict=strict) else 0
 
 
-def _validate_queries(path: Path, format_: str, *, strict: bool, verbose: bool, as_json: bool) -> int:
+def _validate_queries(path: Path, format_: str, *, strict: bool, verbose: bool) -> int:
     from bakeoff.cli.views.findings import print_query_file, report_json
     from bakeoff.presets.import_formats import read_foreign_queries
     from bakeoff.runs.checks.checking import validate_queries
@@ -77,10 +75,8 @@ def _validate_queries(path: Path, format_: str, *, strict: bool, verbose: bool, 
     report = (
         validate_queries(path, partial(read_foreign_queries, format_)) if format_ else validate_queries(path)
     )
-    if as_json:
-        console.print_json(report_json(report, strict=strict))
-    else:
-        print_query_file(report, strict=strict, verbose=verbose)
+    console.print_json(lambda: report_json(report, strict=strict))
+    print_query_file(report, strict=strict, verbose=verbose)
     return 2 if report.faults(strict=strict) else 0
 
 

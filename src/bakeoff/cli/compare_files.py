@@ -23,7 +23,6 @@ def compare_files(
     missing: str,
     score_range: str | None,
     lower_is_better: bool,
-    as_json: bool,
     out: Path | None = None,
 ) -> None:
     """Compare the systems in some files and print means, pairs and the verdict; `out` receives them as a run folder."""
@@ -38,12 +37,10 @@ def compare_files(
         score_range=parse_range(score_range),
         lower_is_better=lower_is_better,
     )
-    if as_json:
-        console.print_json(outcome_json(outcome))
-    else:
-        print_outcome(outcome)
+    console.print_json(lambda: outcome_json(outcome))
+    print_outcome(outcome)
     if out is not None:
-        _write_report([Path(file) for file in files], measure, qrels, preset, missing, out, as_json=as_json)
+        _write_report([Path(file) for file in files], measure, qrels, preset, missing, out)
 
 
 def _write_report(
@@ -53,17 +50,14 @@ def _write_report(
     preset: str | None,
     missing: str,
     out: Path,
-    *,
-    as_json: bool,
 ) -> None:
     from bakeoff.report.render.write import write
     from bakeoff.runs.file_run import write_file_run
 
     result = write_file_run(out, files, measure, qrels=qrels, preset=preset, missing=missing)
     paths = write(result, out, ["html", "md"])
-    if not as_json:
-        for number, path in enumerate(paths):
-            console.print_line(f"{'Report' if number == 0 else '':<9}{path}")
+    for number, path in enumerate(paths):
+        console.print_line(f"{'Report' if number == 0 else '':<9}{path}")
 
 
 def parse_range(text: str | None) -> tuple[float, float] | None:

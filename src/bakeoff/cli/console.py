@@ -1,4 +1,8 @@
-"""The only place that prints, and the only place that turns errors into exit codes."""
+"""The only place that prints, and the only place that turns errors into exit codes.
+
+A command hands its result to `print_json` and then describes it with lines, tables and warnings. With --json the
+console prints only the first, without it only the rest.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ import re
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +51,9 @@ err = _Terminal(
     stderr=True, highlight=False, emoji=False, width=None if sys.stderr.isatty() else WIDTH_WITHOUT_TERMINAL
 )
 _debug = False
+_failures_in_json = False
 _json = False
+_answered = False
 _resume_hint = ""
 
 
@@ -68,10 +76,22 @@ def configure(*, debug: bool, home: Path | None) -> None:
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
-def answer_in_json(yes: bool) -> None:
+def report_failures_in_json(yes: bool) -> None:
     """Print failures as JSON too, for a script that reads standard output."""
-    global _json  # noqa: PLW0603 - one process, one command
-    _json = yes
+    global _failures_in_json  # noqa: PLW0603 - one process, one command
+    _failures_in_json = yes
+
+
+@contextmanager
+def answer_in_json(yes: bool) -> Iterator[None]:
+    """While a command runs with --json, `print_json` prints and lines, tables and progress do not."""
+    global _json, _answered  # noqa: PLW0603 - one process, one command
+    before = _json
+    _json = before or yes
+    try:
+        yield
+    finally:
+        _json, _answered = before, False
 
 
 def on_interrupt(hint: str) -> None:
@@ -122,8 +142,8 @@ def _os_failure(exc: OSError) -> str:
 
 
 def _report_interrupt() -> int:
-    if _json:
-        print_json({"error": {"kind": "Interrupted", "message": _resume_hint, "exit_code": STOPPED}})
+    if _failures_in_json:
+        _write_json({"error": {"kind": "Interrupted", "message": _resume_hint, "exit_code": STOPPED}})
     _complain("stopped", "bold", (_resume_hint,))
     return STOPPED
 
@@ -133,8 +153,8 @@ def _report_failure(lines: tuple[str, ...], code: int, kind: str) -> int:
     shown = tuple(redact(line) for line in lines)
     if _debug:
         err.print(_indent(redact(traceback.format_exc())), markup=False, soft_wrap=True)
-    if _json:
-        print_json({"error": {"kind": kind, "message": "\n".join(shown), "exit_code": code}})
+    if _failures_in_json:
+        _write_json({"error": {"kind": kind, "message": "\n".join(shown), "exit_code": code}})
     _complain("error", "bold red", shown)
     return code
 
@@ -167,6 +187,8 @@ def plain(text: str) -> Text:
 
 def print_line(text: str = "", style: str | None = None) -> None:
     """Print a line of plain text; on a terminal, a long one wraps below its text, not below its label."""
+    if _json:
+        return
     text = one_line(text)
     lines = [text]
     if out.is_terminal and len(text) > out.width and not text.startswith(" "):
@@ -180,6 +202,8 @@ def print_line(text: str = "", style: str | None = None) -> None:
 
 def print_excerpt(text: str, words: list[str], indent: int) -> None:
     """Print a piece of a document wrapped to the width, with some words in bold."""
+    if _json:
+        return
     for line in textwrap.wrap(one_line(text), max(min(out.width, 100) - indent, 30)):
         shown = Text(" " * indent + line)
         shown.highlight_words(words, "bold", case_sensitive=False)
@@ -193,6 +217,8 @@ def has_room(columns: int, each: int) -> bool:
 
 def print_side_by_side(rows: list[list[str]], words: list[str]) -> None:
     """Print rows of cells in columns of equal width, the first row in bold, with some words in bold."""
+    if _json:
+        return
     grid = Table.grid(padding=(0, 2, 1, 0), expand=True)
     for _ in rows[0]:
         grid.add_column(ratio=1, overflow="fold")
@@ -205,18 +231,40 @@ def print_side_by_side(rows: list[list[str]], words: list[str]) -> None:
 
 
 def warn(text: str) -> None:
-    """Print a warning to the error stream."""
-    _complain("warning", "yellow", (redact(text),))
+    """Print a warning to the error stream, unless the JSON that was printed already has it."""
+    if not _answered:
+        _complain("warning", "yellow", (redact(text),))
 
 
-def print_json(value: object) -> None:
-    """Print a value as JSON."""
-    text = json.dumps(value, indent=1, ensure_ascii=False, default=str)
+def print_progress(text: str) -> None:
+    """Print what a command is doing to the error stream; nothing with --json."""
+    if not _json:
+        err.print(text, style="dim", markup=False)
+
+
+def print_json(value: object | Callable[[], object]) -> bool:
+    """With --json, print a command's result, or what a function returns for it; whether it did."""
+    global _answered  # noqa: PLW0603 - one process, one command
+    if _json:
+        _write_json(value() if callable(value) else value)
+        _answered = True
+    return _json
+
+
+def _write_json(value: object) -> None:
+    text = json.dumps(value, indent=1, ensure_ascii=False, default=_plain_value)
     sys.stdout.write(visible_json(text) + "\n")
+
+
+def _plain_value(value: object) -> object:
+    """What JSON has no type for: fields of a dataclass, else text."""
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def table(headers: list[str], rows: list[list[str]], right: tuple[int, ...] = ()) -> None:
     """Print a plain table; the columns in `right` are right-aligned."""
+    if _json:
+        return
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
     for i, header in enumerate(headers):
         grid.add_column(
@@ -235,7 +283,7 @@ def listener(quiet: bool = False) -> Emit:
     from bakeoff.cli.views.progress import ProgressBars, ProgressLines
     from bakeoff.runtime.events import no_listener
 
-    if quiet:
+    if quiet or _json:
         return no_listener
     return ProgressBars(err) if err.is_terminal else ProgressLines(err)
 

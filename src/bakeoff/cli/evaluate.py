@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bakeoff.cli import console
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
@@ -31,13 +30,13 @@ def register(app: typer.Typer) -> None:
     app.command()(explain)
 
 
+@with_json
 def evaluate(
     qrels: Annotated[Path, typer.Option("--qrels", help="Judgments: TREC qrels, BEIR tsv or Parquet.")],
     run: Annotated[Path, typer.Option("--run", help="A run: TREC run or Parquet.")],
     measure: Measures = None,
     preset: Preset = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also print every query.")] = False,
-    as_json: Json = False,
 ) -> None:
     """Score a run file against judgments, like trec_eval."""
     from bakeoff.measures.api import evaluate as evaluate_files
@@ -45,9 +44,7 @@ def evaluate(
 
     chosen = measure or (None if preset else ["nDCG@10", "AP", "RR", "R@100"])
     result = evaluate_files(qrels, run, chosen, preset)
-    if as_json:
-        console.print_json(_as_json(result, per_query))
-        return
+    console.print_json(_as_json(result, per_query))
     if per_query:
         for query, values in result.per_query.items():
             for name, value in values.items():
@@ -70,6 +67,7 @@ def evaluate(
     _print_excluded(result)
 
 
+@with_json
 def explain(
     measure: Annotated[str, typer.Argument(help="A measure, such as nDCG@10(document).")],
     difference: Annotated[
@@ -78,7 +76,6 @@ def explain(
     ] = None,
     qrels: Qrels = None,
     run: Run = None,
-    as_json: Json = False,
 ) -> None:
     """Explain a measure, or why two tools report different values.
 
@@ -87,12 +84,10 @@ def explain(
     from bakeoff.measures.explain import explain as explain_measure
 
     if difference is not None:
-        _explain_difference(measure, difference, qrels, run, as_json)
+        _explain_difference(measure, difference, qrels, run)
         return
     found = explain_measure(measure)
-    if as_json:
-        console.print_json(asdict(found))
-        return
+    console.print_json(found)
     console.print_line(f"{found.name}   {found.meaning}")
     rows = [
         ("formula", found.formula),
@@ -106,18 +101,14 @@ def explain(
     console.table(["", ""], [[name, text] for name, text in rows if text])
 
 
-def _explain_difference(
-    measure: str, query: str, qrels: Path | None, run: Path | None, as_json: bool
-) -> None:
+def _explain_difference(measure: str, query: str, qrels: Path | None, run: Path | None) -> None:
     from bakeoff.measures.tool_variants import explain_difference
     from bakeoff.storage.ranking_files import read_qrels, read_run
 
     if qrels is None or run is None:
         raise SettingError("--difference also needs --qrels FILE and --run FILE.")
     found = explain_difference(read_qrels(qrels), read_run(run, by_rank=False).by_query, query, measure)
-    if as_json:
-        console.print_json(asdict(found))
-        return
+    console.print_json(found)
     console.print_line(f"{found.measure} of query {found.query} is {_format_value(found.value)}")
     rows = [[_format_value(variant.value), variant.label, variant.reason] for variant in found.variants]
     console.table(["value", "as computed by", "because"], rows, right=(0,))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from bakeoff.cli import console
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 
 if TYPE_CHECKING:
     from bakeoff.examples import ExampleVectors
@@ -19,16 +19,13 @@ def register(app: typer.Typer) -> None:
     app.command("examples")(examples)
 
 
-def examples(
-    as_json: Json = False,
-) -> None:
+@with_json
+def examples() -> None:
     """List the bundled examples and what each one teaches."""
     from bakeoff.examples import examples as installed
 
     found = installed()
-    if as_json:
-        console.print_json([{"name": one.name, "what": one.title, "lesson": one.lesson} for one in found])
-        return
+    console.print_json([{"name": one.name, "what": one.title, "lesson": one.lesson} for one in found])
     for one in found:
         console.print_line(f"{one.name:<11}{one.title}")
         console.print_line(f"{'':<11}{one.lesson}", style="dim")
@@ -47,12 +44,12 @@ def fetch_weights(names: tuple[str, ...], quiet: bool) -> None:
             pull(name, progress=None if quiet else console.print_line)
 
 
-def compare_stores(vectors: ExampleVectors, out: Path | None, as_json: bool) -> int:
+def compare_stores(vectors: ExampleVectors, out: Path | None) -> int:
     """Compare stores on an example's vectors; the exit code is 1 if one failed."""
     from bakeoff.cli.ann import ann
 
     try:
-        ann(vectors.dataset, vectors.stores, target=vectors.target_recall, out=out, as_json=as_json)
+        ann(vectors.dataset, vectors.stores, target=vectors.target_recall, out=out)
     except typer.Exit as exc:
         return exc.exit_code
     return 0

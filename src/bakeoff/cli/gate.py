@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bakeoff.cli import console
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.cli.options.truth import Reviews, Truth, TruthChoice, comparable_runs, print_truth
 from bakeoff.errors import SettingError
 
@@ -60,6 +60,7 @@ AllowMixed = Annotated[
 ]
 
 
+@with_json
 def gate(
     baseline: Annotated[Path, typer.Argument(help="The folder of the run to compare with.")],
     run: Annotated[Path, typer.Argument(help="The new run's folder.")],
@@ -72,7 +73,6 @@ def gate(
     allow_mixed: AllowMixed = False,
     truth: Truth = TruthChoice.REVIEWED,
     review: Reviews = None,
-    as_json: Json = False,
 ) -> int:
     """Exit 0 only if a new run is not worse than its baseline.
 
@@ -97,17 +97,16 @@ def gate(
     full = replace(outcome, notes=(opened.sentence, *outcome.notes))
     if summary is not None:
         summary.write_text(gate_summary.summary(full), encoding="utf-8")
-    if as_json:
-        console.print_json({**asdict(full), "passed": outcome.passed})
-    else:
-        console.table(*gate_summary.table(outcome), right=(1, 2, 3, 4, 5))
-        print_truth(opened.sentence)
-        for note in outcome.notes:
-            console.warn(note)
-        console.print_line(gate_summary.sentence(outcome))
+    console.print_json({**asdict(full), "passed": outcome.passed})
+    console.table(*gate_summary.table(outcome), right=(1, 2, 3, 4, 5))
+    print_truth(opened.sentence)
+    for note in outcome.notes:
+        console.warn(note)
+    console.print_line(gate_summary.sentence(outcome))
     return 0 if outcome.passed else 1
 
 
+@with_json
 def history(
     folder: Annotated[Path, typer.Argument(help="The folder that holds the runs.")] = Path("runs"),
     measure: Annotated[
@@ -117,15 +116,12 @@ def history(
         str | None, typer.Option("--system", help="Words that match one system. [default: each run's best]")
     ] = None,
     truth: Truth = TruthChoice.REVIEWED,
-    as_json: Json = False,
 ) -> None:
     """List runs over time: which system led, and what changed."""
     from bakeoff.report import run_history
 
     entries = run_history.list_runs(folder, measure, system, truth.value)
-    if as_json:
-        console.print_json([asdict(entry) for entry in entries])
-        return
+    console.print_json(entries)
     console.table(*run_history.table(entries), right=(5, 6))
     for number, note in enumerate(run_history.footnotes(entries), start=1):
         console.print_line(f"[{number}] {note}", style="dim")

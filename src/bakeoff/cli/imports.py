@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from bakeoff.cli import console
-from bakeoff.cli.options.output import Json, Trust
+from bakeoff.cli.options.output import Trust, with_json
 from bakeoff.cli.options.truth import Review, Reviews, Truth, TruthChoice
 from bakeoff.errors import SettingError
 
@@ -62,6 +61,7 @@ Grades = Annotated[
 ]
 
 
+@with_json
 def import_(
     format_: ImportFormat,
     files: ImportFiles,
@@ -77,7 +77,6 @@ def import_(
     document_column: DocumentColumn = "",
     grade_column: GradeColumn = "",
     force: Force = False,
-    as_json: Json = False,
 ) -> None:
     """Convert another tool's queries to a query file.
 
@@ -103,10 +102,8 @@ def import_(
     text = query_file(imported)
     out.parent.mkdir(parents=True, exist_ok=True)
     write_file(out, text.encode())
-    if as_json:
-        console.print_json(_account(imported, out))
-    else:
-        _print_import(imported, out)
+    console.print_json(_account(imported, out))
+    _print_import(imported, out)
 
 
 Source = Annotated[
@@ -138,6 +135,7 @@ Also = Annotated[
 ]
 
 
+@with_json
 def export(
     source: Source,
     out: Annotated[Path, typer.Option("--out", help="The folder to write into.")],
@@ -152,7 +150,6 @@ def export(
     truth: Truth = TruthChoice.REVIEWED,
     review: Reviews = None,
     trust: Trust = False,
-    as_json: Json = False,
 ) -> None:
     """Write a run or its judgments as files of another tool.
 
@@ -173,7 +170,7 @@ def export(
             reviews=review or (),
             truth=truth.value,
         )
-        _write(files, out, force, as_json)
+        _write(files, out, force)
         return
     if pair:
         raise SettingError("--pair needs --preset goldsql.")
@@ -184,15 +181,13 @@ def export(
             "--review and --truth need --preset: BEIR and TREC files have the rules' judgments."
         )
     choice = ExportChoice(_one_of(format_, Format), _one_of(level, Level), _one_of(scores, ExportScores))
-    _write(exported(source, choice, trust=trust), out, force, as_json)
+    _write(exported(source, choice, trust=trust), out, force)
 
 
-def _write(files: Exported | Files, out: Path, force: bool, as_json: bool) -> None:
+def _write(files: Exported | Files, out: Path, force: bool) -> None:
     """Write files and print their paths and notes."""
     paths = files.write(out, overwrite=force)
-    if as_json:
-        console.print_json({"files": [str(path) for path in paths], "notes": list(files.notes)})
-        return
+    console.print_json({"files": paths, "notes": files.notes})
     for note in files.notes:
         console.warn(note)
     for path in paths:
@@ -232,6 +227,7 @@ def _print_import(imported: ImportedQueries, out: Path) -> None:
     console.print_line(f"{len(imported.queries):,} {noun}{groups} written to {out}")
 
 
+@with_json
 def log(
     run: Annotated[Path, typer.Argument(help="A run's folder.")],
     to: Annotated[str, typer.Option("--to", metavar="TRACKER", help="mlflow or wandb.")],
@@ -243,7 +239,6 @@ def log(
     truth: Truth = TruthChoice.REVIEWED,
     review: Review = None,
     trust: Trust = False,
-    as_json: Json = False,
 ) -> None:
     """Log a run to MLflow or Weights & Biases.
 
@@ -257,9 +252,7 @@ def log(
     (result,) = open_runs([run], trust=trust, reviews=[review] if review else (), truth=truth.value)
     files = _files(run) if with_report else ()
     logged = log_run(result, Tracker(to), project, files)
-    if as_json:
-        console.print_json(asdict(logged))
-        return
+    console.print_json(logged)
     console.print_line(f"Logged   {logged.entries} systems of {result.record.run} to {logged.project}")
     console.print_line(f"See      {logged.place}")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.cli import console
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.errors import SettingError
 from bakeoff.protocols import Plugin
 from bakeoff.types import JsonObject
@@ -29,10 +29,10 @@ def register(app: typer.Typer) -> None:
     app.command("list")(list_)
 
 
+@with_json
 def list_(
     kind: Annotated[str, typer.Argument(help=" | ".join(KINDS))],
     gaps: Annotated[bool, typer.Option("--gaps", help="With stores: what each cannot do, and why.")] = False,
-    as_json: Json = False,
 ) -> None:
     """List what is installed: stores, models, chunkers and more."""
     from bakeoff.cli import models
@@ -45,16 +45,15 @@ def list_(
         "examples": _examples,
     }
     if kind == "models":
-        models.list_models(models_toml=None, ollama=None, as_json=as_json)
+        models.list_models(models_toml=None, ollama=None)
         return
     if kind not in KINDS:
         raise SettingError(f"{kind!r} can't be listed. Choose one of {', '.join(KINDS)}.")
     if gaps and kind != "stores":
         raise SettingError(f"--gaps applies only to `bakeoff list stores`, not to {kind}.")
     rows = _gaps() if gaps else makers[kind]() if kind in makers else _plugins(kind)
-    if as_json:
-        console.print_json(rows)
-    elif rows:
+    console.print_json(rows)
+    if rows:
         console.table(list(rows[0]), [[str(value) for value in row.values()] for row in rows])
     else:
         console.print_line(f"no {kind} are installed.")

@@ -9,10 +9,11 @@ import typer
 
 from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.cli.options.vectors import MetricName, Queries, Timeout, metric_of
 
 if TYPE_CHECKING:
+    from bakeoff.benchmark.load.load_systems import LoadRequest
     from bakeoff.benchmark.load_spec import LoadSpec
 
 What = Annotated[str, typer.Argument(help="A run's folder, an experiment, or a dataset of vectors.")]
@@ -88,6 +89,7 @@ def register(app: typer.Typer) -> None:
     app.command()(with_consent(load))
 
 
+@with_json
 def load(
     what: What,
     systems: Systems = None,
@@ -113,7 +115,6 @@ def load(
     seed: Seed = 7,
     keep: Keep = False,
     out: Out = None,
-    as_json: Json = False,
 ) -> None:
     """Measure speed under load: N clients, or a fixed rate.
 
@@ -131,7 +132,7 @@ def load(
         timeout=timeout,
         seed=seed,
     )
-    asked = LoadRequest(
+    request = LoadRequest(
         what,
         demand,
         systems=systems,
@@ -147,7 +148,7 @@ def load(
         executor=executor,
         keep=keep,
     )
-    raise typer.Exit(_run_and_show(asked, as_json))
+    raise typer.Exit(_run_and_show(request))
 
 
 def _demand(
@@ -179,9 +180,9 @@ def _demand(
     )
 
 
-def _run_and_show(asked: object, as_json: bool) -> int:
+def _run_and_show(request: LoadRequest) -> int:
     """Run the load and print it. Exit code: 130 after Ctrl-C, 1 if a system failed."""
-    from bakeoff.benchmark.load.load_systems import LoadDeps, LoadRequest, run_load
+    from bakeoff.benchmark.load.load_systems import LoadDeps, run_load
     from bakeoff.benchmark.load.record import to_dict
     from bakeoff.cli.views.load import print_load
     from bakeoff.pipeline.context import StageContext
@@ -189,20 +190,21 @@ def _run_and_show(asked: object, as_json: bool) -> int:
     from bakeoff.storage.cache import Cache
     from bakeoff.storage.weights import home_folder
 
-    assert isinstance(asked, LoadRequest)
-    listening = console.listener(quiet=True) if as_json else console.listener()
-    tell = (lambda _: None) if as_json else (lambda text: console.err.print(text, style="dim", markup=False))
+    listening = console.listener()
     try:
         done = run_load(
-            asked,
-            LoadDeps(StageContext(Cache(home_folder() / "cache"), listening), tell, console.warn, pids_of),
+            request,
+            LoadDeps(
+                StageContext(Cache(home_folder() / "cache"), listening),
+                console.print_progress,
+                console.warn,
+                pids_of,
+            ),
         )
     finally:
         console.finish(listening)
-    if as_json:
-        console.print_json({**to_dict(done.found, done.prices), "folder": str(done.folder)})
-    else:
-        print_load(done)
+    console.print_json(lambda: {**to_dict(done.found, done.prices), "folder": done.folder})
+    print_load(done)
     if done.found.stopped:
         return console.STOPPED
     return 1 if done.found.failed else 0

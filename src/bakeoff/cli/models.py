@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, cast
 import typer
 
 from bakeoff.cli import console
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.errors import ModelNotFoundError, SettingError
 from bakeoff.types import JsonObject
 
@@ -38,6 +38,7 @@ def register(app: typer.Typer) -> None:
 
 
 @models_app.command("list")
+@with_json
 def list_models(
     models_toml: Annotated[
         Path | None, typer.Option(help="Show the models of this models.toml instead.")
@@ -50,7 +51,6 @@ def list_models(
             help="Show the models that this Ollama server has, e.g. http://127.0.0.1:11434",
         ),
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """List models and whether their weights are here.
 
@@ -62,9 +62,7 @@ def list_models(
         listed = rows_of_ollama(ollama)
     else:
         listed = rows_of_file(models_toml) if models_toml is not None else [*catalogue_rows(), *rows()]
-    if as_json:
-        console.print_json(listed)
-        return
+    console.print_json(listed)
     if not listed:
         console.print_line(f"{ollama} has no models. Pull one: ollama pull nomic-embed-text")
         return
@@ -123,23 +121,22 @@ def pull(
 
 
 @models_app.command()
+@with_json
 def info(
     name: Annotated[str, typer.Argument(help="A model of `bakeoff models list`.")],
-    as_json: Json = False,
 ) -> None:
     """Describe a model and show where its weights are."""
     from bakeoff.storage import catalogue, weights
 
     entry = catalogue.find_entry(name)
     folder = weights.here(entry)
-    if as_json:
-        console.print_json({**entry.model_dump(mode="json"), "folder": str(folder) if folder else None})
-        return
+    console.print_json({**entry.model_dump(mode="json"), "folder": folder})
     for key, value in _facts(entry, folder):
         console.print_line(f"{key}: {value}")
 
 
 @models_app.command()
+@with_json
 def bench(
     names: Annotated[
         list[str] | None, typer.Argument(help="Models to measure. [default: all whose weights are here]")
@@ -150,7 +147,6 @@ def bench(
             "--experiment", help="Use its documents. [default: bakeoff.yaml here, where there is one]"
         ),
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """Measure the speed and memory of the models that are here.
 
@@ -161,9 +157,6 @@ def bench(
 
     sample = _speed_sample(experiment)
     chosen = names or models_at_hand()
-    if as_json:
-        console.print_json([asdict(speed) for speed in measure_speeds(chosen, sample)])
-        return
     corpus = (
         f"of {sample.corpus_texts:,} chunks"
         if sample.corpus_texts
@@ -171,6 +164,7 @@ def bench(
     )
     console.print_line(f"Embedding {len(sample.texts)} texts {corpus}.")
     speeds = measure_speeds(chosen, sample)
+    console.print_json(speeds)
     headers = ["name", "texts/s", "tokens/s", "MB", "share of limit", "your corpus"]
     console.table(headers, [_speed_row(speed) for speed in speeds], right=(1, 2, 3, 4, 5))
     for speed in speeds:

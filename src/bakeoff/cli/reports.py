@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.cli import console
-from bakeoff.cli.options.output import Json, Trust
+from bakeoff.cli.options.output import Trust, with_json
 from bakeoff.cli.options.truth import Review, Reviews, Truth, TruthChoice, comparable_runs, print_truth
 from bakeoff.cli.options.workers import Statistics, workers_of
 from bakeoff.errors import DataError, SettingError
@@ -196,6 +196,7 @@ CompareOut = Annotated[
 ]
 
 
+@with_json
 def compare(
     what: What,
     measure: Measure = None,
@@ -209,7 +210,6 @@ def compare(
     review: Review = None,
     executor: Statistics = None,
     trust: Trust = False,
-    as_json: Json = False,
 ) -> None:
     """Compare two systems of a run, or files of other tools."""
     from bakeoff.cli.compare_files import compare_files
@@ -221,7 +221,7 @@ def compare(
         if len(what) != 3:
             raise SettingError(f"a run's folder needs two systems after it; {len(what) - 1} given.")
         result = open_reviewed(what[0], workers_of(executor), trust=trust, review=review, truth=truth.value)
-        _compare_systems(result, what[1:], measure, as_json)
+        _compare_systems(result, what[1:], measure)
         return
     if trust or executor or review or truth is not TruthChoice.REVIEWED:
         raise SettingError("--trust, --executor, --review and --truth apply only to a run's folder.")
@@ -241,7 +241,6 @@ def compare(
         missing=missing,
         score_range=score_range,
         lower_is_better=lower_is_better,
-        as_json=as_json,
         out=out,
     )
 
@@ -252,17 +251,15 @@ def _is_run(what: list[str]) -> bool:
     return first.is_dir() or (len(what) == 3 and not first.exists() and not Path(what[1]).is_file())
 
 
-def _compare_systems(result: Result, systems: list[str], measure: str | None, as_json: bool) -> None:
+def _compare_systems(result: Result, systems: list[str], measure: str | None) -> None:
     from bakeoff.cli.compare_files import print_pair
     from bakeoff.runs.analysis import compare as compare_systems
 
     pair = compare_systems(result, systems[0], systems[1], measure)
     name = result.measure(measure or result.record.primary)
     incomplete = len(result.incomplete(name))
-    if as_json:
-        shown = {**asdict(pair), "effective_n": pair.effective_n, "incomplete_truth": incomplete}
-        console.print_json({**shown, "truth": result.truth})
-        return
+    figures = {"effective_n": pair.effective_n, "incomplete_truth": incomplete, "truth": result.truth}
+    console.print_json({**asdict(pair), **figures})
     print_pair(pair, name, incomplete)
     if result.reviewed:
         print_truth(result.reviewed.sentence)
@@ -277,6 +274,7 @@ AllowMixed = Annotated[
 ]
 
 
+@with_json
 def diff(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN…", help="The folders of two or more runs.")],
     every: Every = False,
@@ -287,7 +285,6 @@ def diff(
     truth: Truth = TruthChoice.REVIEWED,
     review: Reviews = None,
     trust: Trust = False,
-    as_json: Json = False,
 ) -> None:
     """Compare two or more runs, paired by question.
 
@@ -297,12 +294,12 @@ def diff(
         raise SettingError(f"diff compares two or more runs; {len(runs)} given.")
     opened = comparable_runs(runs, review, truth, trust=trust)
     if every or len(runs) > 2 or not set(opened.results[0].done) & set(opened.results[1].done):
-        _print_runs(opened, measure, allow_mixed, as_json)
+        _print_runs(opened, measure, allow_mixed)
         return
-    _print_two_runs(opened, measure, allow_mixed, as_json)
+    _print_two_runs(opened, measure, allow_mixed)
 
 
-def _print_two_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool, as_json: bool) -> None:
+def _print_two_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool) -> None:
     """What each system measured in both runs gained or lost."""
     from bakeoff.runs.compare_runs import changed_models, compare_across
     from bakeoff.stats.number_format import describe_clusters
@@ -316,10 +313,8 @@ def _print_two_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bo
             f"{one.path} and {other.path} share no question scored by {comparison.measure}."
             " Compare runs of the same query file."
         )
-    if as_json:
-        extra = {"truth": opened.truth, "changed_models": changed_models(one.record, other.record)}
-        console.print_json([{**asdict(pair), "effective_n": pair.effective_n, **extra} for pair in pairs])
-        return
+    extra = {"truth": opened.truth, "changed_models": changed_models(one.record, other.record)}
+    console.print_json([{**asdict(pair), "effective_n": pair.effective_n, **extra} for pair in pairs])
     headers = ["system", "before", "after", "difference", "interval", "better / worse / equal"]
     rows = [[system, *_pair_cells(pair)] for system, pair in zip(shared, pairs, strict=True)]
     console.print_line(f"{comparison.measure}: {one.record.run} → {other.record.run}")
@@ -339,16 +334,14 @@ def _pair_cells(pair: PairComparison) -> list[str]:
     return [*values, interval, f"{pair.wins} / {pair.losses} / {pair.ties}"]
 
 
-def _print_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool, as_json: bool) -> None:
+def _print_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool) -> None:
     """Print all systems of several runs, best first, each against the best."""
     from bakeoff.report.run_history import comparison_json, runs_grid
     from bakeoff.runs.compare_runs import compare_runs
     from bakeoff.stats.number_format import describe_clusters
 
     found = compare_runs(opened.results, measure, allow_mixed=allow_mixed)
-    if as_json:
-        console.print_json({**comparison_json(found), "truth": opened.truth})
-        return
+    console.print_json(lambda: {**comparison_json(found), "truth": opened.truth})
     grid = runs_grid(found)
     console.print_line(f"{found.comparison.measure} of {len(opened.results)} runs, paired by question")
     console.table(list(grid.headings), [list(row) for row in grid.rows], right=tuple(range(3, 8)))

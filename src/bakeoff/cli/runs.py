@@ -14,7 +14,7 @@ import typer
 
 from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.cli.options.truth import Reviews
 from bakeoff.errors import SettingError
 
@@ -59,11 +59,11 @@ def register(app: typer.Typer) -> None:
     app.command()(status)
 
 
+@with_json
 def demo(
     name: Annotated[str, typer.Argument(help="One of `bakeoff examples`.")] = "stdlib",
     out: Out = None,
     executor: Where = None,
-    as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> int:
@@ -72,21 +72,21 @@ def demo(
     from bakeoff.examples import find
 
     example = find(name)
-    if not as_json and not quiet:
+    if not quiet:
         console.print_line(f"bakeoff demo · {example.name}: {example.title}")
         console.print_line()
     if example.vectors is not None and executor:
         raise SettingError(f"{name} compares stores on given vectors and takes no --executor.")
     if example.vectors is not None:
-        code = compare_stores(example.vectors, out, as_json)
+        code = compare_stores(example.vectors, out)
     else:
-        fetch_weights(example.weights, as_json or quiet)
-        code = _run(example.experiment, out, executor, as_json, quiet, verbose=verbose)
-    if not as_json:
-        console.print_line(f"Next     {_program()} init YOUR_FOLDER")
+        fetch_weights(example.weights, quiet)
+        code = _run(example.experiment, out, executor, quiet, verbose=verbose)
+    console.print_line(f"Next     {_program()} init YOUR_FOLDER")
     return code
 
 
+@with_json
 def run(
     experiment: Annotated[
         Path, typer.Argument(help="An experiment file, or the folder that holds it.")
@@ -97,36 +97,32 @@ def run(
     models: Models = None,
     models_only: OnlyModels = None,
     force: Force = False,
-    as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> int:
     """Measure every system in bakeoff.yaml and recommend one."""
     plan = _plan(experiment, models, models_only, runs)
-    return _run(plan, out, executor, as_json, quiet, force=force, verbose=verbose)
+    return _run(plan, out, executor, quiet, force=force, verbose=verbose)
 
 
+@with_json
 def status(
     folder: Annotated[Path, typer.Argument(help="A run's folder, or the folder that holds the runs.")] = Path(
         "runs"
     ),
     review: Reviews = None,
-    as_json: Json = False,
-) -> int:
+) -> None:
     """Show what is done, what failed and what to do next."""
     from bakeoff.cli.status import print_status, status_json
 
-    if as_json:
-        console.print_json(status_json(folder, review or ()))
-        return 0
-    return print_status(folder, review or ())
+    if not console.print_json(lambda: status_json(folder, review or ())):
+        print_status(folder, review or ())
 
 
 def _run(
     what: Path | Plan,
     out: Path | None,
     executor: str | None,
-    as_json: bool,
     quiet: bool,
     *,
     force: bool = False,
@@ -138,15 +134,13 @@ def _run(
 
     same = "the same command" if out is not None else "the same command with --out FOLDER"
     console.on_interrupt(f"Finished systems are kept; run {same} to resume (see `bakeoff status`).")
-    listening = console.listener(quiet or as_json)
+    listening = console.listener(quiet)
     try:
         result: Result = run_experiment(what, out=out, emit=listening, executor=executor, force=force)
     finally:
         console.finish(listening)
     report = _report(result)
-    if as_json:
-        console.print_json({**result_json(result), **_depths_json(result)})
-    else:
+    if not console.print_json(lambda: {**result_json(result), **_depths_json(result)}):
         print_result(result, report, verbose=verbose)
         _print_depths(result)
     return 1 if result.failed else 0

@@ -10,7 +10,7 @@ import typer
 
 from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.cli.options.vectors import (
     MetricName,
     VectorCommand,
@@ -115,6 +115,7 @@ def register(app: typer.Typer) -> None:
     app.command()(page)
 
 
+@with_json
 def scale(
     dataset: What,
     stores: Stores = None,
@@ -135,17 +136,14 @@ def scale(
     seed: Seed = 7,
     out: Out = None,
     executor: Truth = None,
-    as_json: Json = False,
 ) -> None:
     """Measure how time, memory and disk grow with the data."""
     from bakeoff.benchmark.scale.measure_sizes import ScaleOptions
     from bakeoff.benchmark.stores import parse_store_specs
     from bakeoff.benchmark.vectors.datasets import open_dataset
 
-    counts, command = (
-        DocumentSizes(_wholes("--sizes", sizes), k, runs, seed),
-        VectorCommand(out, executor, as_json),
-    )
+    counts = DocumentSizes(_wholes("--sizes", sizes), k, runs, seed)
+    command = VectorCommand(out, executor)
     given = {
         "--target-recall": target, "--concurrency": concurrency, "--filters": filters,
         "--insert-while-search": insert_rate, "--rate": search_rate, "--seconds": seconds, "--memory": memory,
@@ -195,15 +193,13 @@ def _measure_and_show(
             cache_for(command.executor),
             measure=lambda job: run_isolated(run_job, _with_server(job)),
             folder=folder,
-            tell=command.tell,
+            tell=console.print_progress,
             workers=workers_of(command.executor),
         )
         written = write_scale_page(folder)
-    if command.as_json:
-        console.print_json({**outcome.record(), "folder": str(folder)})
-    else:
-        _show(outcome)
-        console.print_line(str(written))
+    console.print_json(lambda: {**outcome.record(), "folder": folder})
+    _show(outcome)
+    console.print_line(str(written))
     return exit_code(outcome)
 
 

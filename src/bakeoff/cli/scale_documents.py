@@ -58,14 +58,12 @@ def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, comm
         outcome = measure_document_scale(
             plan, choose_systems(plan, systems),
             DocumentScaleOptions(counts.sizes, counts.k, counts.runs, counts.seed, repeat),
-            Servers(pids_of, data_folder_of), folder=folder, tell=command.tell,
+            Servers(pids_of, data_folder_of), folder=folder, tell=console.print_progress,
         )  # fmt: skip
         written = write_scale_page(folder)
-    if command.as_json:
-        console.print_json({**outcome.record(), "folder": str(folder)})
-    else:
-        _show(outcome)
-        console.print_line(str(written))
+    console.print_json(lambda: {**outcome.record(), "folder": folder})
+    _show(outcome)
+    console.print_line(str(written))
     return exit_code(outcome)
 
 

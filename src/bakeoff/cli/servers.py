@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -12,7 +11,7 @@ import typer
 
 from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.errors import BakeoffError, MissingExtraError, SettingError
 from bakeoff.protocols import CompleteStore
 
@@ -82,7 +81,8 @@ def down(
 
 
 @servers_app.command()
-def status(names: Names = None, as_json: Json = False) -> None:
+@with_json
+def status(names: Names = None) -> None:
     """Show which servers run.
 
     The exit code is 1 if one crashed or does not answer.
@@ -90,14 +90,12 @@ def status(names: Names = None, as_json: Json = False) -> None:
     from bakeoff.servers import control
 
     found = [control.status(server) for server in control.choose_servers(names or [])]
-    if as_json:
-        console.print_json([asdict(one) for one in found])
-    else:
-        headers = ["server", "state", "version", "address", "pid", "MB", "since"]
-        console.table(headers, [_cells(one) for one in found], right=(4, 5))
-        for one in found:
-            if one.note:
-                console.print_line(f"{one.name}: {one.note}", style="dim")
+    console.print_json(found)
+    headers = ["server", "state", "version", "address", "pid", "MB", "since"]
+    console.table(headers, [_cells(one) for one in found], right=(4, 5))
+    for one in found:
+        if one.note:
+            console.print_line(f"{one.name}: {one.note}", style="dim")
     if any(one.state in ("crashed", "not answering") for one in found):
         raise typer.Exit(1)
 
@@ -109,6 +107,7 @@ def _cells(one: ServerStatus) -> list[str]:
     return [one.name, one.state, one.version, one.address, str(one.pid) if running else "", memory, since]
 
 
+@with_json
 def collections(
     name: Annotated[str, typer.Argument(help="A store whose engine is a server.")],
     set_: Annotated[
@@ -120,7 +119,6 @@ def collections(
     ] = False,
     drop: Annotated[bool, typer.Option("--drop", help="Remove the listed collections.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: Json = False,
 ) -> None:
     """List or drop the collections that runs created on a server.
 
@@ -133,7 +131,7 @@ def collections(
         try:
             found = [(one, _belongs_to_cache(one)) for one in store.collections()]
             shown = [(one, known) for one, known in found if not (unused and known)]
-            _show_collections(name, shown, as_json)
+            _show_collections(name, shown)
             if drop and shown and (yes or typer.confirm(f"Remove {_count(shown)} from {name}?", abort=True)):
                 for one, _ in shown:
                     store.drop(one)
@@ -176,10 +174,9 @@ def _belongs_to_cache(collection: str) -> bool:
     return len(collection) >= 16 and bool(Cache(home_folder() / "cache").keys("index", collection))
 
 
-def _show_collections(name: str, rows: Sequence[tuple[str, bool]], as_json: bool) -> None:
-    if as_json:
-        console.print_json([{"collection": one, "in_cache": known} for one, known in rows])
-    elif rows:
+def _show_collections(name: str, rows: Sequence[tuple[str, bool]]) -> None:
+    console.print_json([{"collection": one, "in_cache": known} for one, known in rows])
+    if rows:
         console.table(
             ["collection", "in this cache"], [[one, "yes" if known else "no"] for one, known in rows]
         )

@@ -16,7 +16,7 @@ from bakeoff.runtime.progress_file import RunProgress, StageState, process_is_al
 LABEL = 9
 
 
-def print_status(folder: Path, reviews: Sequence[Path] = ()) -> int:
+def print_status(folder: Path, reviews: Sequence[Path] = ()) -> None:
     """Print what is done and what to do next, for one run or a folder of runs."""
     runs, given = _runs(folder), _reviews(reviews)
     found = {path: _review(path, record, given) for path, record in runs}
@@ -32,11 +32,10 @@ def print_status(folder: Path, reviews: Sequence[Path] = ()) -> int:
     now = read_progress(path) if record.status == "running" else None
     if now is not None and process_is_alive(now):
         _print_progress(now)
-        return 0
+        return
     if (review := found[path]) is not None:
         console.print_line(f"{'Review':<{LABEL}}{_review_line(path, review, given.get(record.run))}")
     console.print_line(f"Next     {_next(path, record)}")
-    return 0
 
 
 def _print_recommendation(path: Path, record: RunRecord, review: Path | None) -> None:

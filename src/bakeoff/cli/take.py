@@ -6,7 +6,6 @@ import contextlib
 import re
 import shlex
 import shutil
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,7 @@ import typer
 
 from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
@@ -37,6 +36,7 @@ def register(app: typer.Typer) -> None:
     app.command()(with_consent(ask))
 
 
+@with_json
 def take(
     run: Run,
     system: Annotated[
@@ -51,7 +51,6 @@ def take(
     ] = "python",
     experiment: Experiment = None,
     test: Annotated[bool, typer.Option("--test/--no-test", help="Replay the run's questions.")] = True,
-    as_json: Json = False,
 ) -> int:
     """Write a measured system as a standalone project.
 
@@ -70,14 +69,14 @@ def take(
     taken = TakenSystem(plan=plan, result=result, system=chosen, framework=Framework(framework))
     write_project(taken, out)
     if not test:
-        _print_taken(out, chosen.label, as_json=as_json)
+        _print_taken(out, chosen.label)
         return 0
     with contextlib.ExitStack() as on_failure:
         on_failure.callback(shutil.rmtree, out, ignore_errors=True)
         outcome, through = _replay(taken, out)
         on_failure.pop_all()
     sentence = f"{outcome.sentence}{through}"
-    _print_taken(out, chosen.label, as_json=as_json, sentence=sentence, passed=outcome.passed)
+    _print_taken(out, chosen.label, sentence=sentence, passed=outcome.passed)
     for line in outcome.differences:
         console.print_line(f"  {line}")
     return 0 if outcome.passed else 1
@@ -105,13 +104,10 @@ def _print_taken(
     out: Path,
     label: str,
     *,
-    as_json: bool,
     sentence: str = "Not tested: run selftest.py.",
     passed: bool = True,
 ) -> None:
-    if as_json:
-        console.print_json({"system": label, "folder": str(out), "self_test": sentence, "passed": passed})
-        return
+    console.print_json({"system": label, "folder": str(out), "self_test": sentence, "passed": passed})
     console.print_line(f"Took     {label} into {out}/")
     console.print_line(f"Tested   {sentence}")
     console.print_line(
@@ -119,6 +115,7 @@ def _print_taken(
     )
 
 
+@with_json
 def ask(
     run: Run,
     question: Annotated[str, typer.Argument(help="What to search for.")],
@@ -131,7 +128,6 @@ def ask(
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Passages per system.")] = 3,
     experiment: Experiment = None,
-    as_json: Json = False,
 ) -> int:
     """Ask one question and read what measured systems find."""
     from bakeoff.review.reviewed_run import with_people
@@ -152,9 +148,7 @@ def ask(
         ]
     finally:
         artifacts.close()
-    if as_json:
-        console.print_json({label: [asdict(one) for one in found] for label, found in answers})
-        return 0
+    console.print_json(dict(answers))
     if console.has_room(len(answers), NARROWEST):
         _print_side_by_side(answers, question)
         return 0

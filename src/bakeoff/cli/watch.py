@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 from bakeoff.cli import console
 from bakeoff.cli.gate import Renamed, read_renamed
 from bakeoff.cli.options.consent import with_consent
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.errors import DataError
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ def register(app: typer.Typer) -> None:
     app.command()(with_consent(watch))
 
 
+@with_json
 def watch(
     baseline: Annotated[Path, typer.Argument(help="The folder of the run to compare with.")],
     out: Annotated[
@@ -49,7 +49,6 @@ def watch(
     renamed: Renamed = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 for warnings too.")] = False,
     summary: Annotated[Path | None, typer.Option("--summary", help="Write a Markdown summary here.")] = None,
-    as_json: Json = False,
 ) -> int:
     """Measure a baseline again and report what changed.
 
@@ -68,15 +67,9 @@ def watch(
     if summary is not None:
         summary.write_text(_markdown(report, baseline.name), encoding="utf-8")
     passed = report.passed(strict=strict)
-    if as_json:
-        console.print_json(
-            {"passed": passed, "run": str(after.path), "findings": [asdict(one) for one in report.findings]}
-        )
-    else:
-        console.table(
-            ["check", "", "finding"], [[one.check, one.level.value, one.text] for one in report.shown]
-        )
-        console.print_line(f"{'Passed' if passed else 'Failed'}   {after.path} against {baseline}")
+    console.print_json({"passed": passed, "run": str(after.path), "findings": report.findings})
+    console.table(["check", "", "finding"], [[one.check, one.level.value, one.text] for one in report.shown])
+    console.print_line(f"{'Passed' if passed else 'Failed'}   {after.path} against {baseline}")
     return 0 if passed and not after.failed else 1
 
 

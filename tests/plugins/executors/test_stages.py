@@ -101,7 +101,7 @@ def test_status_sees_a_run_that_goes_on(small: Path, capsys: pytest.CaptureFixtu
         patch.setattr("bakeoff.runtime.progress_file.EVERY_SECONDS", 0.0)
         run(small, out="runs/one", emit=look)
     assert "running" in seen[0] and "in process" in seen[0]
-    assert print_status(Path("runs")) == 0
+    print_status(Path("runs"))
     assert "report.html" in capsys.readouterr().out
 
 

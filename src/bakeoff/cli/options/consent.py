@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Annotated
 
 import typer
+
+from bakeoff.cli.options.output import declare_options
 
 Hosts = Annotated[
     list[str] | None,
@@ -54,11 +55,4 @@ def with_consent(command: Callable[..., object]) -> Callable[..., object]:
         return command(*args, **given)
 
     options = {"allow_host": Hosts, "allow_key": Keys, "allow_code": Code}
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in options.items()
-    ]
-    signature = inspect.signature(command, eval_str=True)
-    call.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *added])  # type: ignore[attr-defined]
-    call.__annotations__ = {**inspect.get_annotations(command, eval_str=True), **options}
-    return call
+    return declare_options(call, command, {name: (kind, None) for name, kind in options.items()})

@@ -51,11 +51,10 @@ def command_line(words: list[str], options: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class VectorCommand:
-    """The result folder, the executor of the exact neighbours, and whether to print JSON."""
+    """The result folder, and the executor of the exact neighbours."""
 
     out: Path | None
     executor: str | None
-    as_json: bool
 
     def folder(self, command: str, vectors: VectorSet) -> AbstractContextManager[Path]:
         """The result folder for a dataset; prints the dataset's notes first."""
@@ -69,11 +68,6 @@ class VectorCommand:
 
         name = "".join(letter if letter.isalnum() else "-" for letter in what.lower()).strip("-")
         return result_folder(self.out, Path("runs"), f"{command}-{name}")
-
-    def tell(self, text: str) -> None:
-        """Print progress to standard error."""
-        if not self.as_json:
-            console.err.print(text, style="dim", markup=False)
 
 
 def exit_code(outcome: Session) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.cli import console
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
@@ -59,6 +58,7 @@ def register(app: typer.Typer) -> None:
     app.command("import-review", hidden=True)(import_)
 
 
+@with_json
 def export(
     run: Annotated[Path, typer.Argument(help="A run's folder.")],
     to: Annotated[
@@ -77,7 +77,6 @@ def export(
     force: Annotated[
         bool, typer.Option("--force", help="Replace review files that hold no judgments.")
     ] = False,
-    as_json: Json = False,
 ) -> None:
     """Pool the systems' results and write review files.
 
@@ -100,9 +99,10 @@ def export(
     pool = make_pool(result, choice, found)
     replaced = review.keep(pool)
     written = write_sheets(pool, review.files, facts_of(found), force=force)
-    print_export(review, pool, written, replaced, as_json)
+    print_export(review, pool, written, replaced)
 
 
+@with_json
 def import_(
     folder: Annotated[Path, typer.Argument(help="The folder of review files, or one file.")],
     into: Annotated[
@@ -124,7 +124,6 @@ def import_(
     ] = False,
     k: Annotated[int, typer.Option("--k", help="Cut-off of the measures.")] = 10,
     seed: Seed = 7,
-    as_json: Json = False,
 ) -> int:
     """Import completed review files; print conflicts and measures.
 
@@ -138,22 +137,19 @@ def import_(
     review = ReviewFolder(home) if home else None
     imported = import_folder(folder, review.pool() if review else None, include_unmarked=include_unmarked)
     added = into_ledger(imported, review.ledger, final=adjudicate) if review else None
-    data = import_json(imported, folder, k, seed, added)
     paths = write_human_reviews(imported, out, k, seed) if out else []
-    if as_json:
-        console.print_json({**data, "files": [str(path) for path in paths]})
-    else:
+    if not console.print_json(lambda: {**import_json(imported, folder, k, seed, added), "files": paths}):
         print_import(imported=imported, folder=folder, k=k, seed=seed, added=added, home=home, paths=paths)
     return 2 if imported.refused else 0
 
 
+@with_json
 def status(
     folder: Folder,
     run: Annotated[
         Path | None, typer.Option(help="The run, to compare automated with human figures.")
     ] = None,
     seed: Seed = 7,
-    as_json: Json = False,
 ) -> None:
     """Show a review's progress and its measures so far.
 
@@ -166,12 +162,11 @@ def status(
     state = load_state(open_review(folder))
     given = run or (folder if (folder / "run.json").is_file() else None)
     sides = compare_with_run(state, open_run(given)) if given else []
-    if as_json:
-        console.print_json(status_json(state, sides, seed))
-    else:
+    if not console.print_json(lambda: status_json(state, sides, seed)):
         print_status(state, sides, seed, folder)
 
 
+@with_json
 def next_(
     folder: Folder,
     count: Annotated[int, typer.Option("--count", "-n", help="Number of passages to show.")] = 10,
@@ -179,7 +174,6 @@ def next_(
         float, typer.Option(help="Probability from which a decision counts as likely.")
     ] = 0.97,
     seed: Seed = 7,
-    as_json: Json = False,
 ) -> None:
     """Show what to judge next, and whether that can change anything."""
     from bakeoff.cli.review.status_view import next_json, print_next
@@ -196,13 +190,12 @@ def next_(
     ruled = {item for item, one in state.settled.items() if one.state is OutcomeState.RULE}
     stakes = stakes_of(pool_rankings(state.pool), known, state.pool.k, ruled=ruled)
     outlook, ranked = rank_open_items(stakes, count, seed, confidence)
-    if as_json:
-        console.print_json(next_json(state, outlook, ranked))
-    else:
-        print_next(state, outlook, ranked)
+    console.print_json(next_json(state, outlook, ranked))
+    print_next(state, outlook, ranked)
 
 
-def agreement(folder: Folder, seed: Seed = 7, as_json: Json = False) -> None:
+@with_json
+def agreement(folder: Folder, seed: Seed = 7) -> None:
     """Show how well reviewers, models and rules agree."""
     from bakeoff.cli.review.status_view import panel_json, print_panel
     from bakeoff.cli.review.suggest import model_figures, print_agreement
@@ -214,13 +207,12 @@ def agreement(folder: Folder, seed: Seed = 7, as_json: Json = False) -> None:
     state = load_state(review)
     found = report_agreement(state.pool, state.read.entries, seed)
     models = [one for path in suggestion_files(review.folder) if (one := model_figures(path, state))]
-    if as_json:
-        console.print_json({**panel_json(found), "models": [asdict(one) for one in models]})
-    else:
-        print_panel(found, state)
-        print_agreement(models)
+    console.print_json({**panel_json(found), "models": models})
+    print_panel(found, state)
+    print_agreement(models)
 
 
+@with_json
 def judgments(
     folder: Folder,
     out: Annotated[Path, typer.Option("--out", help="The judgment set to write.")] = Path("judgments.json"),
@@ -233,7 +225,6 @@ def judgments(
             "--with-suggestions", metavar="MODEL", help="Fill gaps with this model's grades; runs report it."
         ),
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """Write the final judgments, for `judgments:` in an experiment."""
     from bakeoff.cli.review.status_view import print_set
@@ -256,7 +247,7 @@ def judgments(
         )
     out.parent.mkdir(parents=True, exist_ok=True)
     write_file(out, judgments_text(made).encode())
-    print_set(made, state, out, as_json)
+    print_set(made, state, out)
 
 
 def _suggested_grades(review: ReviewFolder, state: ReviewState, model: str) -> dict[str, int]:

@@ -26,27 +26,24 @@ SKIPPED = 5
 """How many skipped files to name."""
 
 
-def print_export(
-    review: ReviewFolder, pool: ReviewPool, written: WrittenSheets, replaced: str, as_json: bool
-) -> None:
+def print_export(review: ReviewFolder, pool: ReviewPool, written: WrittenSheets, replaced: str) -> None:
     """Print what was pooled and written."""
     filled = len(pool.items) - len(pool.open)
     effort = estimate(len(pool.open), review.ledger.read().entries)
-    if as_json:
-        console.print_json(
-            {
-                "folder": str(review.folder),
-                "items": len(pool.items),
-                "filled_in": filled,
-                "open": len(pool.open),
-                "seconds": [effort.low_s, effort.high_s],
-                "files": [str(path) for path in written.paths],
-                "kept": [str(path) for path in written.kept],
-                "notes": [*pool.notes, *([replaced] if replaced else [])],
-            }
-        )
-        return
-    for note in (*pool.notes, *([replaced] if replaced else [])):
+    notes = [*pool.notes, *([replaced] if replaced else [])]
+    console.print_json(
+        {
+            "folder": review.folder,
+            "items": len(pool.items),
+            "filled_in": filled,
+            "open": len(pool.open),
+            "seconds": [effort.low_s, effort.high_s],
+            "files": written.paths,
+            "kept": written.kept,
+            "notes": notes,
+        }
+    )
+    for note in notes:
         console.warn(note)
     returned = sum(len(item.returned) for item in pool.items)
     console.print_line(pool.summary)

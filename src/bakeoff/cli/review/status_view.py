@@ -226,20 +226,18 @@ def panel_json(found: AgreementReport) -> dict[str, object]:
     return data
 
 
-def print_set(made: JudgmentSet, review: ReviewState, out: Path, as_json: bool) -> None:
+def print_set(made: JudgmentSet, review: ReviewState, out: Path) -> None:
     """Print what a judgment set holds."""
     left = len(review.pool.items) - len(made.rows)
-    if as_json:
-        console.print_json(
-            {
-                "out": str(out),
-                "fingerprint": made.fingerprint(),
-                "judgments": len(made.rows),
-                "queries": len(made.queries),
-                "left_out": left,
-            }
-        )
-        return
+    console.print_json(
+        {
+            "out": out,
+            "fingerprint": made.fingerprint(),
+            "judgments": len(made.rows),
+            "queries": len(made.queries),
+            "left_out": left,
+        }
+    )
     for note in review.notes:
         console.warn(note)
     console.print_line(f"{len(made.rows):,} judgments of {len(made.queries)} questions written to {out}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.cli import console
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.cli.review.commands import Folder, group
 from bakeoff.errors import MissingExtraError, SettingError
 
@@ -38,6 +38,7 @@ def register(app: typer.Typer) -> None:  # noqa: ARG001 - the command joins a gr
     group.command("suggest")(suggest)
 
 
+@with_json
 def suggest(
     folder: Folder,
     model: Annotated[str, typer.Option("--model", help="The model's name on its server.")],
@@ -67,7 +68,6 @@ def suggest(
     rate: Annotated[
         float | None, typer.Option("--rate", min=0.1, help="Maximum requests per minute.")
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """Ask a language model to grade open passages. Suggestions are not judgments.
 
@@ -82,19 +82,16 @@ def suggest(
     state, path = load_state(review), out or suggestions_file(review.folder, model)
     items = to_ask(state.pool, state.settled, read_suggestions(path), judged=judged)[:limit]
     server = _server(url, key_env, ServerTimeouts(timeout, retries, rate))
-    if not as_json:
-        console.print_line(
-            f"sending {len(items):,} passages with their questions to {model} at {server.host}"
-        )
+    console.print_line(f"sending {len(items):,} passages with their questions to {model} at {server.host}")
     try:
         ask = partial(asked_in_turn, path=path, model=model, server=server.host,
                       ask=lambda item: opinion_on(server, model, item))  # fmt: skip
-        found = list(_with_progress(ask(items), len(items), quiet=as_json))
+        found = list(_with_progress(ask(items), len(items)))
         for _ in ask(to_ask_again(state.pool, path, again)):
             pass
     finally:
         server.close()
-    _print_suggestions(found, path, model_figures(path, state), as_json)
+    _print_suggestions(found, path, model_figures(path, state))
 
 
 def _server(url: str | None, key_env: str, patience: ServerTimeouts) -> JsonClient:
@@ -116,11 +113,11 @@ def _server(url: str | None, key_env: str, patience: ServerTimeouts) -> JsonClie
     return JsonClient(address, key_env, patience, ModelFailure, SettingSource.USER)
 
 
-def _with_progress(made: Iterator[Suggestion], total: int, *, quiet: bool) -> Iterator[Suggestion]:
+def _with_progress(suggestions: Iterator[Suggestion], total: int) -> Iterator[Suggestion]:
     """Print progress after every tenth suggestion."""
-    for number, one in enumerate(made, 1):
-        if not quiet and number % 10 == 0:
-            console.err.print(f"{number:,} of {total:,}", markup=False)
+    for number, one in enumerate(suggestions, 1):
+        if number % 10 == 0:
+            console.print_progress(f"{number:,} of {total:,}")
         yield one
 
 
@@ -136,17 +133,19 @@ def model_figures(path: Path, state: ReviewState) -> ModelAgreement | None:
     return model_agreement(suggestions[0].model, known, missing, state.settled, grade_stability(path))
 
 
-def _print_suggestions(
-    found: list[Suggestion], path: Path, agreement: ModelAgreement | None, as_json: bool
-) -> None:
+def _print_suggestions(found: list[Suggestion], path: Path, agreement: ModelAgreement | None) -> None:
     from bakeoff.review.suggesting import GRADES
 
     missing = [one for one in found if one.grade is None]
-    if as_json:
-        figures = asdict(agreement) if agreement else None
-        console.print_json({"file": str(path), "asked": len(found), "missing": len(missing), "agreement": figures,
-                          "suggestions": [asdict(one) for one in found]})  # fmt: skip
-        return
+    console.print_json(
+        {
+            "file": path,
+            "asked": len(found),
+            "missing": len(missing),
+            "agreement": agreement,
+            "suggestions": found,
+        }
+    )
     for grade, words in GRADES.items():
         console.print_line(f"  {sum(one.grade == grade for one in found):>6,}  {grade}: {words}")
     if missing:

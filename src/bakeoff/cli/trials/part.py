@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.cli.trials.retriever import retriever
 from bakeoff.cli.trials.store import store
 from bakeoff.errors import ModelNotFoundError, SettingError
@@ -38,6 +37,7 @@ def group() -> None:
     """Try one store, model, retriever or reader by itself."""
 
 
+@with_json
 def model(
     name: Annotated[
         str, typer.Argument(help="An embedder of `bakeoff models list`, or a model with --backend.")
@@ -47,7 +47,6 @@ def model(
     ] = None,
     quantization: Annotated[str | None, typer.Option(help="Precision of the weights: none, q8, q4k.")] = None,
     param: Annotated[list[str] | None, typer.Option(help="A parameter as key=value. Repeatable.")] = None,
-    as_json: Json = False,
 ) -> None:
     """Check the vectors, speed and token limit of a model."""
     from bakeoff import registry
@@ -60,21 +59,20 @@ def model(
     embedder = plugin(plugin.Params(**choice.params))
     try:
         info = embedder.info
-        if not as_json:
-            console.print_line(_heading(choice, info))
+        console.print_line(_heading(choice, info))
         checks = check(embedder)
     finally:
         embedder.close()
-    _show(info, checks, as_json)
+    _show(info, checks)
     if any(row.fine is False for row in checks):
         raise typer.Exit(1)
 
 
+@with_json
 def reader(
     name: Annotated[str, typer.Argument(help="A reader of `bakeoff list readers`.")],
     file: Annotated[Path, typer.Argument(help="The file to read.")],
     param: Annotated[list[str] | None, typer.Option(help="A parameter as key=value. Repeatable.")] = None,
-    as_json: Json = False,
 ) -> None:
     """Read one file, within the limits of a run, and show its text."""
     from bakeoff.runs.live.part_trials import try_reader
@@ -82,9 +80,8 @@ def reader(
 
     read = try_reader(name, _values(param or [], None), file)
     found = read.answer
-    if as_json:
-        console.print_json(read.as_json())
-    elif isinstance(found, Skipped):
+    console.print_json(read.as_json())
+    if isinstance(found, Skipped):
         console.print_line(f"{found.id} was not read: {found.reason}")
     else:
         words = len(found.text.split())
@@ -137,9 +134,7 @@ def _heading(choice: ModelChoice, info: ModelInfo) -> str:
     return f"{info.name} on {choice.embedder}: {info.dims} dimensions, {limit}, weights {info.weights[:40]}"
 
 
-def _show(info: ModelInfo, checks: list[ModelCheck], as_json: bool) -> None:
-    if as_json:
-        console.print_json({"model": asdict(info), "checks": [asdict(row) for row in checks]})
-        return
+def _show(info: ModelInfo, checks: list[ModelCheck]) -> None:
+    console.print_json({"model": info, "checks": checks})
     marks = {True: "ok", False: "FAILED", None: ""}
     console.table(["check", "", "result"], [[row.name, marks[row.fine], row.seen] for row in checks])

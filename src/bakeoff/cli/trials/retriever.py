@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bakeoff.cli import console
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 WIDTH = 44
 
 
+@with_json
 def retriever(
     name: Annotated[str, typer.Argument(help="A retriever of the experiment, by its name or `as:`.")],
     experiment: Annotated[
@@ -29,7 +29,6 @@ def retriever(
         typer.Option("--question", "-q", help="What to ask. [default: the first of the query file]"),
     ] = None,
     k: Annotated[int, typer.Option("--k", min=1, help="How many results to ask for.")] = 5,
-    as_json: Json = False,
 ) -> None:
     """Ask one question and show where each result is in the corpus."""
     from bakeoff.config import experiment as experiments
@@ -37,7 +36,7 @@ def retriever(
 
     plan = experiments.load(experiment)
     trial = try_retriever(plan, _part(plan, name), question, k)
-    _show(trial, as_json)
+    _show(trial)
     if not trial.rows or trial.lost:
         raise typer.Exit(1)
 
@@ -51,10 +50,8 @@ def _part(plan: Plan, name: str) -> PluginSpec:
     return found
 
 
-def _show(trial: RetrieverTrial, as_json: bool) -> None:
-    if as_json:
-        console.print_json(asdict(trial))
-        return
+def _show(trial: RetrieverTrial) -> None:
+    console.print_json(trial)
     results = "1 result" if len(trial.rows) == 1 else f"{len(trial.rows)} results"
     took = "" if trial.milliseconds is None else f" in {trial.milliseconds:.3g} ms"
     console.print_line(f"{trial.retriever}: {results}{took} for {trial.question!r}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from bakeoff.cli import console
-from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.output import with_json
 from bakeoff.errors import SettingError
 from bakeoff.protocols import CompleteStore, Store
 from bakeoff.storage.temp_dir import TempDir
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from bakeoff.testing.store_fixture import CheckOutcome
 
 
+@with_json
 def store(
     name: Annotated[str, typer.Argument(help="A store of `bakeoff list stores`.")],
     set_: Annotated[
@@ -32,7 +32,6 @@ def store(
     score_error: Annotated[
         float, typer.Option(min=0, help="Largest error of a score; raise it for a quantised index.")
     ] = 1e-3,
-    as_json: Json = False,
 ) -> None:
     """Check a store against the contract; measure recall and latency.
 
@@ -55,12 +54,11 @@ def store(
             score_error=score_error,
         )
         engine = smoke_test.engine(tried)
-        if not as_json:
-            console.print_line(f"{name}: {engine}")
+        console.print_line(f"{name}: {engine}")
         checks = list(smoke_test.outcomes(tried))
         failed = any(row.state == "failed" for row in checks)
         figures = None if failed else smoke_test.figures(tried)
-        _show(engine, checks, figures, as_json)
+        _show(engine, checks, figures)
         smoke_test.sweep(tried)
     if failed:
         raise typer.Exit(1)
@@ -100,11 +98,8 @@ def _nest_settings(given: list[str]) -> JsonObject:
     return made
 
 
-def _show(engine: str, checks: list[CheckOutcome], figures: SmokeFigures | None, as_json: bool) -> None:
-    if as_json:
-        rows, small = [asdict(row) for row in checks], asdict(figures) if figures else None
-        console.print_json({"engine": engine, "checks": rows, "figures": small})
-        return
+def _show(engine: str, checks: list[CheckOutcome], figures: SmokeFigures | None) -> None:
+    console.print_json({"engine": engine, "checks": checks, "figures": figures})
     marks = {"ok": "ok", "gap": "gap", "failed": "FAILED"}
     console.table(["check", "", "why"], [[row.check, marks[row.state], row.why] for row in checks])
     console.print_line(_sentence(checks, figures))
