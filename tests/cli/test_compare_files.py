@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.cli.compare_files import print_pair
+from bakeoff.cli.compare import print_pair
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
 

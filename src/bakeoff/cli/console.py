@@ -13,7 +13,7 @@ import re
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -261,7 +261,13 @@ def _plain_value(value: object) -> object:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
-def table(headers: list[str], rows: list[list[str]], right: tuple[int, ...] = ()) -> None:
+def print_paths(label: str, paths: Iterable[Path]) -> None:
+    """Print paths, one per line, the first with a label."""
+    for number, path in enumerate(paths):
+        print_line(f"{'' if number else label:<9}{path}")
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Container[int] = ()) -> None:
     """Print a plain table; the columns in `right` are right-aligned."""
     if _json:
         return

@@ -10,7 +10,7 @@ import typer
 
 from bakeoff.cli import console
 from bakeoff.cli.options.output import with_json
-from bakeoff.cli.options.truth import Reviews, Truth, TruthChoice, comparable_runs, print_truth
+from bakeoff.cli.options.truth import AllowMixed, Reviews, Truth, TruthChoice, comparable_runs, print_truth
 from bakeoff.errors import SettingError
 
 Renamed = Annotated[
@@ -54,9 +54,6 @@ CategoryMargin = Annotated[
 ]
 Summary = Annotated[
     Path | None, typer.Option("--summary", help="Write a Markdown summary for a pull request here.")
-]
-AllowMixed = Annotated[
-    bool, typer.Option("--allow-mixed", help="Compare even if the scoring conventions differ.")
 ]
 
 

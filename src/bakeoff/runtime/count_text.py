@@ -1,8 +1,22 @@
-"""Counts with their noun."""
+"""Counts with their noun, and numbers that may be unknown."""
 
 from __future__ import annotations
+
+UNKNOWN = "–"
 
 
 def count(number: int, one: str, many: str = "") -> str:
     """1 document, 2 documents, 1,000 queries."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def decimal(value: float | None, digits: int, sign: str = "") -> str:
+    """A number with a fixed number of decimals, with `sign` "+" always signed; a dash if it is unknown."""
+    return UNKNOWN if value is None else f"{value:{sign},.{digits}f}"
+
+
+def decimal_range(low: float | None, high: float | None, digits: int, sign: str = "") -> str:
+    """The two ends of an interval in brackets; a dash if it is unknown."""
+    if low is None or high is None:
+        return UNKNOWN
+    return f"[{decimal(low, digits, sign)} {decimal(high, digits, sign)}]"

@@ -35,6 +35,9 @@ Reviews = Annotated[
         "--review", metavar="FOLDER", help="A run's review, if it is not in reviews/NAME. Repeatable."
     ),
 ]
+AllowMixed = Annotated[
+    bool, typer.Option("--allow-mixed", help="Compare even if the scoring conventions differ.")
+]
 
 
 def comparable_runs(

@@ -12,8 +12,7 @@ import pandas as pd
 from bakeoff.report.sections.explorer import ExploredQuery, QueryOverview, ShownPassage
 from bakeoff.report.sections.parts import TextTable
 from bakeoff.review.ledger import LedgerEntry
-from bakeoff.stats.comparison import PairComparison
-from bakeoff.stats.number_format import letter, probability
+from bakeoff.stats.number_format import letter
 
 STYLE = "white-space:pre-wrap;overflow-wrap:anywhere;font-size:.8rem;max-height:16rem;overflow:auto;margin:.2rem 0 1rem"
 
@@ -39,23 +38,6 @@ def queries(rows: Sequence[ExploredQuery], names: Sequence[str]) -> pd.DataFrame
         for row in rows
     ]
     return pd.DataFrame(frame, columns=["question", "text", "category", "difficulty", *names])
-
-
-def pair_rows(pair: PairComparison) -> pd.DataFrame:
-    """The results of a comparison, one per line."""
-    low, high = pair.interval.low, pair.interval.high
-    interval = f"[{low:.4f}, {high:.4f}]" if low is not None and high is not None else "no interval"
-    rows = [
-        ("mean of the first", _format_value(pair.mean_a)),
-        ("mean of the second", _format_value(pair.mean_b)),
-        ("difference", f"{_format_value(pair.difference)} {interval}"),
-        ("better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {pair.n} questions"),
-        ("p (Holm over all pairs)", probability(pair.p_holm)),
-        ("p (Wilcoxon, this pair alone)", probability(pair.p_wilcoxon)),
-        ("smallest detectable difference", _format_value(pair.mdd)),
-        ("separated", f"yes: {pair.better}" if pair.better else "no"),
-    ]
-    return pd.DataFrame(rows, columns=["", " "])
 
 
 def grid(table: TextTable) -> pd.DataFrame:
@@ -87,7 +69,3 @@ def passage(shown: ShownPassage) -> str:
     head = f"<strong>{shown.rank}</strong> {html.escape(where)} <small>{shown.score:.4f}</small>"
     body = words or "<em>the text of results below rank 10 is not stored</em>"
     return f"<div>{head}<pre style='{STYLE}'>{body}</pre></div>"
-
-
-def _format_value(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"

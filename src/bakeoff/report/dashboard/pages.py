@@ -17,7 +17,8 @@ from bakeoff.report.render import charts_svg, figures
 from bakeoff.report.render.charts_svg import draw_plot
 from bakeoff.report.render.html import templates
 from bakeoff.report.sections import dashboard_charts, explorer, findings, optional_sections
-from bakeoff.report.sections.parts import Chart, Plot, ReportSection
+from bakeoff.report.sections.pairs import pair_facts
+from bakeoff.report.sections.parts import Chart, Plot, ReportSection, TextTable
 from bakeoff.report.sections.reviewed import lift_means
 from bakeoff.report.sections.systems import SHOWN as SYSTEMS
 from bakeoff.runs.analysis import Result
@@ -132,7 +133,8 @@ def compare() -> None:
     b = right.selectbox("Second", [name for name in names if name != a], index=0)
     measure = st.selectbox("Measure", list(result.record.measures))
     pair = result.compare(measure).pair(a, b)
-    st.dataframe(frames.pair_rows(pair), hide_index=True, width="stretch")
+    facts = TextTable(("", " "), tuple(pair_facts(pair, measure)))
+    st.dataframe(frames.grid(facts), hide_index=True, width="stretch")
     rows = explorer.query_scores(result, measure, [a, b], folder.grid(*folder.key(result)))
     frame = frames.queries(rows, [a, b])
     show_plot(dashboard_charts.question_scatter(rows, a, b), f"{measure} of each question")

@@ -10,6 +10,7 @@ from bakeoff.report.render import number_text as say
 from bakeoff.report.sections.parts import Axis, IntervalChart, IntervalRow
 from bakeoff.report.sections.systems import SHOWN
 from bakeoff.runs.score_grid import ScoreGrid
+from bakeoff.runtime.count_text import UNKNOWN, decimal, decimal_range
 from bakeoff.stats.comparison import Comparison, PairComparison
 
 PAIRS_SHOWN = 60
@@ -79,6 +80,39 @@ def lead_chart(pairs: PairTable, measure: str) -> IntervalChart:
         rows.append(IntervalRow(pair.b, value, low, high, quiet=not pair.separated, note=note))
     axis = Axis(f"lead in {measure}", say.format_signed, log=False, higher_is_better=True)
     return IntervalChart(tuple(rows), axis, zero=True)
+
+
+def pair_facts(pair: PairComparison, name: str, mark: str = "") -> list[tuple[str, str]]:
+    """What a comparison of two systems shows, one fact per row; `mark` follows means of incomplete truth."""
+    interval = decimal_range(pair.interval.low, pair.interval.high, 4)
+    return [
+        (f"{name} of {pair.a}", decimal(pair.mean_a, 4) + mark),
+        (f"{name} of {pair.b}", decimal(pair.mean_b, 4) + mark),
+        (
+            "difference",
+            f"{decimal(pair.difference, 4)} {interval if interval != UNKNOWN else '(no interval)'}",
+        ),
+        ("better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {say.questions(pair.n)}"),
+        *_cluster_facts(pair),
+        ("p (Holm over all pairs)", say.p_value(pair.p_holm)),
+        ("p (Wilcoxon, this pair alone)", say.p_value(pair.p_wilcoxon)),
+        ("smallest detectable difference", decimal(pair.mdd, 4)),
+        ("better system", pair.better or "not distinguishable"),
+    ]
+
+
+def _cluster_facts(pair: PairComparison) -> list[tuple[str, str]]:
+    """Facts on questions that share documents; empty if every question is independent."""
+    depends = pair.dependence
+    if depends is None or pair.clusters == pair.n:
+        return []
+    effect = (
+        f"correlation within a cluster {decimal(depends.icc, 2)}, design effect {depends.design_effect:.2f}"
+    )
+    return [
+        ("clusters of questions", f"{pair.clusters:,} ({effect})"),
+        ("effective independent questions", f"{pair.effective_n:.0f}"),
+    ]
 
 
 def _dots(grid: ScoreGrid, measure: str, first: str, second: str) -> tuple[SharedDot, ...]:
