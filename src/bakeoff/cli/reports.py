@@ -175,4 +175,4 @@ def dashboard(
     }
     sys.stdout.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
-    os.execve(sys.executable, command, environment)
+    os.execve(sys.executable, command, environment)  # noqa: S606 - replaces this process, so signals reach it directly

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,19 +19,14 @@ from bakeoff.cli.options.vectors import (
     metric_of,
 )
 from bakeoff.cli.options.workers import Truth, cache_for, workers_of
-from bakeoff.cli.scale_documents import (
-    DocumentSizes,
-    is_experiment,
-    print_tables,
-    refuse_vector_options,
-    scale_documents,
-)
 from bakeoff.errors import SettingError
 from bakeoff.runtime.count_text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from bakeoff.benchmark.results.scale_results import ScaleTable
+    from bakeoff.benchmark.scale.document_sizes import DocumentScaleOutcome
     from bakeoff.benchmark.scale.measure_size import ScaleJob
     from bakeoff.benchmark.scale.measure_sizes import ScaleOptions, ScaleOutcome
     from bakeoff.benchmark.stores import StoreSpec
@@ -142,16 +137,16 @@ def scale(
     from bakeoff.benchmark.stores import parse_store_specs
     from bakeoff.benchmark.vectors.datasets import open_dataset
 
-    counts = DocumentSizes(_wholes("--sizes", sizes), k, runs, seed)
+    counts = _DocumentSizes(_wholes("--sizes", sizes), k, runs, seed)
     command = VectorCommand(out, executor)
     given = {
         "--target-recall": target, "--concurrency": concurrency, "--filters": filters,
         "--insert-while-search": insert_rate, "--rate": search_rate, "--seconds": seconds, "--memory": memory,
         "--metric": metric, "--queries": queries, "--timeout": timeout,
     }  # fmt: skip
-    if is_experiment(dataset):
-        refuse_vector_options({"--stores": stores, **given, "--executor": executor})
-        raise typer.Exit(scale_documents(Path(dataset), systems, counts, command))
+    if _is_experiment(dataset):
+        _refuse_vector_options({"--stores": stores, **given, "--executor": executor})
+        raise typer.Exit(_scale_documents(Path(dataset), systems, counts, command))
     if systems is not None:
         raise SettingError(f"--systems applies only to experiments; {dataset} is a vector dataset.")
     seconds, timeout = (5.0 if seconds is None else seconds), (60.0 if timeout is None else timeout)
@@ -256,7 +251,7 @@ def _show(outcome: ScaleOutcome) -> None:
         f"{data.metric.value}, {count(len(data.queries), 'query', 'queries')}, {count(outcome.options.runs, 'run')}, "
         "each in a separate process"
     )
-    print_tables(
+    _print_tables(
         {
             "Medians of the runs": size_rows(outcome.rows),
             "Growth: figure ~ rows^exponent [95 % interval over sizes × runs]": fit_rows(outcome.fits()),
@@ -266,3 +261,84 @@ def _show(outcome: ScaleOutcome) -> None:
         },
         outcome.failed,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _DocumentSizes:
+    """Numbers of documents, results per query, repeats and the seed of the document order."""
+
+    sizes: tuple[int, ...]
+    k: int
+    runs: int
+    seed: int
+
+
+def _is_experiment(text: str) -> bool:
+    """Whether an argument names an experiment file or the folder that holds one."""
+    path = Path(text)
+    return path.suffix in (".yaml", ".yml") or (path / "bakeoff.yaml").is_file()
+
+
+def _refuse_vector_options(given: Mapping[str, object]) -> None:
+    """Raise SettingError if an experiment got an option of vector datasets."""
+    for name, value in given.items():
+        if value is not None:
+            raise SettingError(f"{name} applies only to vector datasets; leave it out for an experiment.")
+
+
+def _scale_documents(path: Path, systems: str | None, counts: _DocumentSizes, command: VectorCommand) -> int:
+    """Measure, write and print the scaling; the exit code is 0 if everything was measured."""
+    from bakeoff.benchmark.scale.document_sizes import DocumentScaleOptions, Servers, measure_document_scale
+    from bakeoff.config import experiment
+    from bakeoff.report.pages.scale import write_scale_page
+    from bakeoff.runs.live.plan_of_run import choose_systems
+    from bakeoff.servers.control import data_folder_of, pids_of
+
+    plan = experiment.load(path)
+    repeat = command_line(
+        ["scale", str(path)],
+        {"--sizes": ",".join(map(str, counts.sizes)) or None, "--systems": systems, "--k": counts.k,
+         "--runs": counts.runs, "--seed": counts.seed},
+    )  # fmt: skip
+    with command.named_folder("scale", plan.name) as folder:
+        outcome = measure_document_scale(
+            plan, choose_systems(plan, systems),
+            DocumentScaleOptions(counts.sizes, counts.k, counts.runs, counts.seed, repeat),
+            Servers(pids_of, data_folder_of), folder=folder, tell=console.print_progress,
+        )  # fmt: skip
+        written = write_scale_page(folder)
+    console.print_json(lambda: {**outcome.record(), "folder": folder})
+    _print_documents(outcome)
+    console.print_line(str(written))
+    return exit_code(outcome)
+
+
+def _print_documents(outcome: DocumentScaleOutcome) -> None:
+    from bakeoff.benchmark.results.scale_results import document_rows, fit_rows
+
+    options = outcome.options
+    console.print_line(
+        f"{outcome.plan.name}: up to {options.sizes[-1]:,} of {count(outcome.documents, 'document')}, "
+        f"{count(outcome.queries, 'query', 'queries')}, {count(options.runs, 'run')}, "
+        "each from an empty cache in separate processes"
+    )
+    _print_tables(
+        {
+            "Medians of the runs": document_rows(outcome.rows),
+            "Growth: figure ~ documents^exponent [95 % interval over sizes × runs]": fit_rows(outcome.fits()),
+        },
+        outcome.failed,
+    )
+
+
+def _print_tables(tables: Mapping[str, ScaleTable], failed: Mapping[str, str]) -> None:
+    """Print the tables that have rows, with their notes, and what failed."""
+    for title, found in tables.items():
+        if found.rows:
+            console.print_line()
+            console.print_line(title, style="bold")
+            console.table(list(found.headers), [list(row) for row in found.rows], right=found.right)
+            for note in found.notes:
+                console.print_line(f"– {note}", style="dim")
+    for label, why in failed.items():
+        console.warn(f"{label}: {why}")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from bakeoff.runs import markdown_tables
 from bakeoff.runs.gate import GateResult, SystemCheck
+from bakeoff.runtime.count_text import count, decimal, decimal_range
 
 
 def sentence(gate: GateResult) -> str:
     """The outcome in one line."""
     bad = [one for one in gate.systems if not one.passed]
-    count = len(gate.systems)
-    what = f"{gate.measure} of {count} system{'s' if count != 1 else ''}"
+    what = f"{gate.measure} of {count(len(gate.systems), 'system')}"
     if not bad:
         return f"Passed: {what} lost at most {gate.rules.margin:g} (95 %, one-sided)."
-    return f"Not passed: {len(bad)} of {count}. " + " ".join(reason(one, gate) for one in bad[:3])
+    return f"Not passed: {len(bad)} of {len(gate.systems)}. " + " ".join(reason(one, gate) for one in bad[:3])
 
 
 def reason(check: SystemCheck, gate: GateResult) -> str:
@@ -61,13 +61,7 @@ def table(gate: GateResult) -> tuple[list[str], list[list[str]]]:
 
 def _cells(one: SystemCheck) -> list[str]:
     outcome = one.verdict if one.passed or one.verdict != "no worse" else "worse in a category"
-    numbers = [
-        _format_value(one.before),
-        _format_value(one.after),
-        _points(one.gain),
-        _interval(one),
-        str(one.n),
-    ]
+    numbers = [decimal(one.before, 4), decimal(one.after, 4), _points(one.gain), _interval(one), str(one.n)]
     return [one.system, *numbers, outcome]
 
 
@@ -85,15 +79,9 @@ def _categories(gate: GateResult) -> list[str]:
     )
 
 
-def _format_value(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
-
-
 def _points(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.4f}".replace("-", "−")
+    return decimal(value, 4, "+").replace("-", "−")
 
 
 def _interval(one: SystemCheck) -> str:
-    if one.lowest is None or one.highest is None:
-        return "–"
-    return f"[{_points(one.lowest)} {_points(one.highest)}]"
+    return decimal_range(one.lowest, one.highest, 4, "+").replace("-", "−")

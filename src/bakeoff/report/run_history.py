@@ -13,6 +13,7 @@ from bakeoff.review.reviewed_run import Truth, open_reviewed, same_truth
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.compare_runs import DatedSystem, RunsComparison, compare_across
 from bakeoff.runs.folder import read_record
+from bakeoff.runtime.count_text import decimal
 
 SHORT = 20
 """Characters of a note that fit into a cell."""
@@ -54,8 +55,8 @@ def list_runs(
 def table(entries: list[HistoryEntry]) -> tuple[list[str], list[list[str]]]:
     """Headers and rows for the terminal, one per run; a reason too long for a cell becomes a footnote."""
     headers = ["run", "started", "status", "truth", "system", "mean", "since", ""]
-    told = {note: f"see [{number}]" for number, note in enumerate(footnotes(entries), start=1)}
-    return headers, [_cells(entry, told) for entry in entries]
+    references = {note: f"see [{number}]" for number, note in enumerate(footnotes(entries), start=1)}
+    return headers, [_cells(entry, references) for entry in entries]
 
 
 def footnotes(entries: list[HistoryEntry]) -> list[str]:
@@ -143,20 +144,16 @@ def _unread(path: Path, status: str, started: str, note: str) -> HistoryEntry:
     )
 
 
-def _cells(entry: HistoryEntry, told: Mapping[str, str]) -> list[str]:
-    mean = "–" if entry.mean is None else f"{entry.mean:.4f}"
-    change = "–" if entry.change is None else f"{entry.change:+.4f}".replace("-", "−")
-    started = entry.started[:16].replace("T", " ")
-    return [
+def _cells(entry: HistoryEntry, references: Mapping[str, str]) -> list[str]:
+    change = decimal(entry.change, 4, "+").replace("-", "−")
+    facts = [
         entry.run,
-        started,
+        entry.started[:16].replace("T", " "),
         entry.status,
         entry.truth or "–",
         entry.system or "–",
-        mean,
-        change,
-        told.get(entry.note, entry.note),
     ]
+    return [*facts, decimal(entry.mean, 4), change, references.get(entry.note, entry.note)]
 
 
 NOTE = "Scores are paired by question. Compare latencies and speeds within one run only."

@@ -73,8 +73,3 @@ class VectorCommand:
 def exit_code(outcome: Session) -> int:
     """130 after Ctrl-C, 1 if a store failed, else 0."""
     return console.STOPPED if outcome.stopped else 1 if outcome.failed else 0
-
-
-def number(value: float | None, digits: int) -> str:
-    """A number, or a dash if there is none."""
-    return "–" if value is None else f"{value:,.{digits}f}"

@@ -17,7 +17,7 @@ from bakeoff.report.sections.reviewed import (
 from bakeoff.review.agreement import Coefficient
 from bakeoff.review.auto_vs_human import AutoVsHuman
 from bakeoff.review.measures import ReviewFigures, SystemFigures
-from bakeoff.stats.intervals import Interval
+from bakeoff.runtime.count_text import decimal_range
 
 SHOWN = 10
 
@@ -65,8 +65,7 @@ def print_sides(sides: Sequence[AutoVsHuman]) -> None:
 
 def _print_table(grid: TextTable) -> None:
     console.print_line()
-    right = tuple(range(grid.left, len(grid.headings)))
-    console.table(list(grid.headings), [list(row) for row in grid.rows], right=right)
+    console.table(grid.headings, grid.rows, right=range(grid.left, len(grid.headings)))
 
 
 def figures_json(figures: ReviewFigures) -> dict[str, object]:
@@ -93,23 +92,8 @@ def system_json(one: SystemFigures) -> dict[str, object]:
     }
 
 
-def number(value: float | None, *, signed: bool = False) -> str:
-    """Three decimals, or a dash if unknown."""
-    return "–" if value is None else f"{value:+.3f}" if signed else f"{value:.3f}"
-
-
-def interval(value: Interval) -> str:
-    """The interval of a difference, with signs."""
-    return (
-        f"[{value.low:+.3f} {value.high:+.3f}]" if value.low is not None and value.high is not None else "–"
-    )
-
-
 def coefficient(value: Coefficient) -> str:
     """An agreement coefficient with its interval, or why there is none."""
-    return value.reason if value.value is None else f"{value.value:.3f} {ends(value.low, value.high)}"
-
-
-def ends(low: float | None, high: float | None) -> str:
-    """The ends of an interval, or a dash."""
-    return "–" if low is None or high is None else f"[{low:.3f} {high:.3f}]"
+    if value.value is None:
+        return value.reason
+    return f"{value.value:.3f} {decimal_range(value.low, value.high, 3)}"

@@ -11,10 +11,7 @@ from bakeoff.cli import console
 from bakeoff.cli.review.measures_view import (
     SHOWN,
     coefficient,
-    ends,
     figures_json,
-    interval,
-    number,
     print_figures,
     print_sides,
 )
@@ -26,6 +23,7 @@ from bakeoff.review.measures import pool_rankings, review_figures
 from bakeoff.review.next import RankedItem, StoppingAdvice
 from bakeoff.review.outcomes import OutcomeState, labels_of
 from bakeoff.review.review_folder import ReviewState
+from bakeoff.runtime.count_text import decimal, decimal_range
 from bakeoff.truth.human_judgments import JudgmentSet
 
 WORDS = 60
@@ -93,7 +91,7 @@ def print_next(review: ReviewState, outlook: StoppingAdvice, ranked: Sequence[Ra
     )
     headers = ["difference", "lowest", "highest", "possible winners"]
     rows = [
-        [f"{one.a} − {one.b}", number(one.low, signed=True), number(one.high, signed=True), _outcomes(one)]
+        [f"{one.a} − {one.b}", decimal(one.low, 3, "+"), decimal(one.high, 3, "+"), _outcomes(one)]
         for one in outlook.bounds
     ]
     console.table(headers, rows, right=(1, 2))
@@ -167,7 +165,7 @@ def _print_coefficients(found: AgreementReport) -> None:
     pairs = [
         [
             f"{one.a} / {one.b}",
-            number(one.same),
+            decimal(one.same, 3),
             coefficient(one.labels),
             coefficient(one.grades),
             str(one.labels.items),
@@ -179,7 +177,13 @@ def _print_coefficients(found: AgreementReport) -> None:
 
 def _print_rules(found: AgreementReport) -> None:
     rows = [
-        [one.rule, str(one.filled), str(one.looked_at), str(one.overruled), ends(one.low, one.high)]
+        [
+            one.rule,
+            str(one.filled),
+            str(one.looked_at),
+            str(one.overruled),
+            decimal_range(one.low, one.high, 3),
+        ]
         for one in found.rules
     ]
     if rows:
@@ -195,8 +199,8 @@ def _print_swapped(found: AgreementReport) -> None:
         [
             one.reviewer,
             f"{one.pair.a} − {one.pair.b}",
-            number(one.pair.difference, signed=True),
-            interval(one.pair.interval),
+            decimal(one.pair.difference, 3, "+"),
+            decimal_range(one.pair.interval.low, one.pair.interval.high, 3, "+"),
             str(len(one.pair.queries)),
             one.says or "tied",
         ]

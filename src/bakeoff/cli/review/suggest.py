@@ -14,6 +14,7 @@ from bakeoff.cli import console
 from bakeoff.cli.options.output import with_json
 from bakeoff.cli.review.commands import Folder, group
 from bakeoff.errors import MissingExtraError, SettingError
+from bakeoff.runtime.count_text import decimal
 
 if TYPE_CHECKING:
     from bakeoff.review.review_folder import ReviewState
@@ -158,13 +159,13 @@ def _print_suggestions(found: list[Suggestion], path: Path, agreement: ModelAgre
 
 def print_agreement(found: list[ModelAgreement]) -> None:
     """Print the agreement of models with people."""
-    from bakeoff.cli.review.measures_view import coefficient, number
+    from bakeoff.cli.review.measures_view import coefficient
 
     if not found:
         return
     console.print_line()
     rows = [
-        [one.model, number(one.same), coefficient(one.relevant), coefficient(one.graded), str(one.only_model),
+        [one.model, decimal(one.same, 3), coefficient(one.relevant), coefficient(one.graded), str(one.only_model),
          str(one.only_people), str(one.relevant.items)]
         for one in found
     ]  # fmt: skip

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bakeoff.cli import console
 from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.output import with_json
-from bakeoff.cli.trials.retriever import retriever
 from bakeoff.cli.trials.store import store
 from bakeoff.errors import ModelNotFoundError, SettingError
 from bakeoff.types import JsonObject
 
 if TYPE_CHECKING:
     from bakeoff.config.models_toml import ModelChoice
+    from bakeoff.config.plan import Plan, PluginSpec
+    from bakeoff.runs.live.part_trials import RetrieverTrial
     from bakeoff.testing.check_embedder import ModelCheck
     from bakeoff.types import ModelInfo
 
+WIDTH = 44
 test_app = typer.Typer(help="Try one store, model, retriever or reader by itself.", no_args_is_help=True)
 
 
@@ -138,3 +140,66 @@ def _show(info: ModelInfo, checks: list[ModelCheck]) -> None:
     console.print_json({"model": info, "checks": checks})
     marks = {True: "ok", False: "FAILED", None: ""}
     console.table(["check", "", "result"], [[row.name, marks[row.fine], row.seen] for row in checks])
+
+
+@with_json
+def retriever(
+    name: Annotated[str, typer.Argument(help="A retriever of the experiment, by its name or `as:`.")],
+    experiment: Annotated[
+        Path, typer.Option("--experiment", "-e", help="Experiment file or folder.")
+    ] = Path(),
+    question: Annotated[
+        str | None,
+        typer.Option("--question", "-q", help="What to ask. [default: the first of the query file]"),
+    ] = None,
+    k: Annotated[int, typer.Option("--k", min=1, help="How many results to ask for.")] = 5,
+) -> None:
+    """Ask one question and show where each result is in the corpus."""
+    from bakeoff.config import experiment as experiments
+    from bakeoff.runs.live.part_trials import try_retriever
+
+    plan = experiments.load(experiment)
+    trial = try_retriever(plan, _retriever_part(plan, name), question, k)
+    _print_retriever(trial)
+    if not trial.rows or trial.lost:
+        raise typer.Exit(1)
+
+
+def _retriever_part(plan: Plan, name: str) -> PluginSpec:
+    known = {system.label: system.retriever for system in plan.systems if system.retriever is not None}
+    found = known.get(name)
+    if found is None:
+        listed = ", ".join(known) or "none; list them under retrievers"
+        raise SettingError(f"no retriever of {plan.file} is called {name!r}. It has: {listed}.")
+    return found
+
+
+def _print_retriever(trial: RetrieverTrial) -> None:
+    console.print_json(trial)
+    results = "1 result" if len(trial.rows) == 1 else f"{len(trial.rows)} results"
+    took = "" if trial.milliseconds is None else f" in {trial.milliseconds:.3g} ms"
+    console.print_line(f"{trial.retriever}: {results}{took} for {trial.question!r}")
+    rows: list[list[Any]] = [
+        [
+            str(rank),
+            f"{one.score:.4g}" if one.score is not None else "–",
+            one.how,
+            _place(one),
+            _short(one.text),
+        ]
+        for rank, one in enumerate(trial.rows, 1)
+    ]
+    if rows:
+        console.table(["rank", "score", "placed by", "document", "text"], rows)
+    for note in trial.notes:
+        console.print_line(f"Note      {note}")
+
+
+def _place(one: Any) -> str:
+    where = f" {one.start}–{one.end}" if one.end else ""
+    return f"{one.document or one.given or '–'}{where}"
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= WIDTH else f"{flat[: WIDTH - 1]}…"

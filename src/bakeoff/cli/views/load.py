@@ -9,7 +9,7 @@ from bakeoff.benchmark.load.compare_loads import compare_loads
 from bakeoff.benchmark.load.sentences import closing_sentences
 from bakeoff.benchmark.points import LoadPoint
 from bakeoff.cli import console
-from bakeoff.cli.options.vectors import number
+from bakeoff.runtime.count_text import decimal
 
 if TYPE_CHECKING:
     from bakeoff.benchmark.clients.merged_loop import ClientResult
@@ -70,7 +70,7 @@ def _print_comparisons(found: LoadSession, names: dict[str, str]) -> None:
             names[one.pair.b],
             one.load,
             one.measure,
-            number(one.pair.ratio, 2),
+            decimal(one.pair.ratio, 2),
             _interval(one.pair.low, one.pair.high),
             one.pair.note if one.pair.p_holm is None else f"{one.pair.p_holm:.3g}",
         ]
@@ -107,7 +107,7 @@ def _print_speed(points: list[LoadPoint], found: LoadSession, names: dict[str, s
     grade = next((target.grade.name for target in found.targets if target.grade), None)
     headers = [*SPEED, *([grade] if grade else [])]
     rows = [
-        [names[point.system], *_speed(point), *([number(_quality(point, found), 3)] if grade else [])]
+        [names[point.system], *_speed(point), *([decimal(_quality(point, found), 3)] if grade else [])]
         for point in points
     ]
     console.table(headers, rows, right=tuple(range(2, len(headers))))
@@ -119,12 +119,12 @@ def _print_speed(points: list[LoadPoint], found: LoadSession, names: dict[str, s
 def _speed(point: LoadPoint) -> list[str]:
     qps, mark = point.qps, "!" if point.marked else ""
     closed = point.load.kind == "closed"
-    p50, *rest = (number(row.milliseconds, 3) for row in point.latencies)
+    p50, *rest = (decimal(row.milliseconds, 3) for row in point.latencies)
     return [
         point.load.name,
-        number(qps.median, 0) + (mark if closed else ""),
+        decimal(qps.median, 0) + (mark if closed else ""),
         "–" if qps.q1 is None else f"{qps.q1:,.0f}–{qps.q3:,.0f}",
-        number(point.mean_ms.median, 3),
+        decimal(point.mean_ms.median, 3),
         p50 + ("" if closed else mark),
         *rest,
     ]
@@ -160,9 +160,9 @@ def _print_systems(found: LoadSession, names: dict[str, str]) -> None:
         size = None if opening.index_bytes is None else opening.index_bytes / 1e6
         rows.append(
             [
-                _label_line(target.label, names), number(opening.seconds, 2), number(opening.build_seconds, 2),
-                number(cold.first_ms if cold else None, 3), number(cold.rest_mean_ms if cold else None, 3),
-                number(size, 1), number(used.client.peak_memory_mb, 0), number(used.server.peak_memory_mb, 0),
+                _label_line(target.label, names), decimal(opening.seconds, 2), decimal(opening.build_seconds, 2),
+                decimal(cold.first_ms if cold else None, 3), decimal(cold.rest_mean_ms if cold else None, 3),
+                decimal(size, 1), decimal(used.client.peak_memory_mb, 0), decimal(used.server.peak_memory_mb, 0),
             ]
         )  # fmt: skip
     headers = ["system", "open s", "build s", "first ms", "warm ms", "index MB", "client MB", "server MB"]
@@ -189,7 +189,7 @@ def _label_line(label: str, names: dict[str, str]) -> str:
 
 
 def _late(point: LoadPoint) -> str:
-    return number(next((row.milliseconds for row in point.lags if row.name == "p99_ms"), None), 3)
+    return decimal(next((row.milliseconds for row in point.lags if row.name == "p99_ms"), None), 3)
 
 
 def _percent(value: float | None) -> str:
@@ -234,14 +234,14 @@ def _row(member: ClientResult, one: Pass) -> list[str]:
     clock = [values["wall_offset_ms"], values["offset_unsure_ms"]]
     began = values["began_s"]
     if member.lost:
-        return [member.name, "lost", *["–"] * 4, *(number(one, 3) for one in clock), "–"]
+        return [member.name, "lost", *["–"] * 4, *(decimal(one, 3) for one in clock), "–"]
     return [
         member.name,
         f"{values['answered']:,}",
-        number(values["qps"], 0),
-        number(values["p99_ms"], 3),
-        number(values["lag_p99_ms"], 3),
-        number(None if began is None else round(began * 1e3, 1) + 0.0, 1),  # no minus before a zero
-        *(number(one, 3) for one in clock),
-        number(values["drift_ppm"], 1),
+        decimal(values["qps"], 0),
+        decimal(values["p99_ms"], 3),
+        decimal(values["lag_p99_ms"], 3),
+        decimal(None if began is None else round(began * 1e3, 1) + 0.0, 1),  # no minus before a zero
+        *(decimal(one, 3) for one in clock),
+        decimal(values["drift_ppm"], 1),
     ]
