@@ -20,7 +20,7 @@ from bakeoff import registry
 from bakeoff.cli import console
 from bakeoff.cli.app import app
 from bakeoff.presets.decisions import decision_lines
-from bakeoff.report.sections.weighted_scores import score_section
+from bakeoff.report.sections.preset_sections import score_section
 from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runs.run import run
 from bakeoff.runs.score_grid import read_grid

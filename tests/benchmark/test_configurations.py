@@ -22,7 +22,7 @@ from bakeoff.benchmark.results.configurations import CONFIGURATIONS, Configurati
 from bakeoff.cli.app import app
 from bakeoff.config.experiment import load
 from bakeoff.errors import ExperimentError, SettingError, StoreError
-from bakeoff.report.exports.preset_files import export_run
+from bakeoff.report.exports.ir_formats import export_preset as export_run
 from bakeoff.report.sections.depths import depths_section
 from bakeoff.report.sections.parts import LineChart
 from bakeoff.runs.analysis import Result, open_run

@@ -18,7 +18,7 @@ from bakeoff.benchmark.results.ann_results import read_ann
 from bakeoff.benchmark.stores import parse_store_specs
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.errors import DataError, SettingError
-from bakeoff.report.exports.preset_files import export_run
+from bakeoff.report.exports.ir_formats import export_preset as export_run
 from bakeoff.report.pages.ann import at_target, write_ann_page
 from bakeoff.report.render.number_text import score
 from bakeoff.report.sections.parts import Axis, front

@@ -18,7 +18,7 @@ from bakeoff.errors import SettingError
 from bakeoff.presets.decisions import preset_trade, s4_case
 from bakeoff.presets.export import EXPORTS
 from bakeoff.presets.export_files import schema_name
-from bakeoff.report.exports.preset_files import export_run
+from bakeoff.report.exports.ir_formats import export_preset as export_run
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.markdown_tables import escape_markdown
 

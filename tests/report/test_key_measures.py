@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from bakeoff.cli.views.key_measures import key_measures_json, print_key_measures
-from bakeoff.report.exports.preset_files import export_run
-from bakeoff.report.sections.key_measures import key_section
+from bakeoff.report.exports.ir_formats import export_preset as export_run
+from bakeoff.report.sections.preset_sections import key_section
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.key_measures import key_measures
 from bakeoff.runs.record import RunRecord

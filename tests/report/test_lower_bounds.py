@@ -7,7 +7,7 @@ import pytest
 from bakeoff.report.build import build_report
 from bakeoff.report.render.html import page
 from bakeoff.report.render.markdown import text
-from bakeoff.report.sections.lower_bounds import is_lower_bound, queries_by_words
+from bakeoff.report.sections.systems import is_lower_bound, queries_by_words
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.record import ReviewedTruth
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bakeoff.report.sections.minimums import minimums_section
+from bakeoff.report.sections.preset_sections import minimums_section
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.score_grid import ScoreGrid, read_grid
 

@@ -15,7 +15,6 @@ from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
     from bakeoff.presets.export_files import Files
-    from bakeoff.report.exports.ir_formats import Exported
     from bakeoff.truth.importers.draft import ImportedQueries
 
 E = TypeVar("E", bound=StrEnum)
@@ -155,12 +154,11 @@ def export(
 
     BEIR or TREC files with --format, the files of a source system with --preset.
     """
-    from bakeoff.report.exports.ir_formats import ExportChoice, ExportScores, Format, Level
-    from bakeoff.report.exports.ir_formats import export as exported
-    from bakeoff.report.exports.preset_files import export_run
+    from bakeoff.report.exports.ir_formats import ExportChoice, ExportScores, Format, Level, export_preset
+    from bakeoff.report.exports.ir_formats import export as export_files
 
     if preset:
-        files = export_run(
+        files = export_preset(
             source,
             preset,
             trust=trust,
@@ -181,10 +179,10 @@ def export(
             "--review and --truth need --preset: BEIR and TREC files have the rules' judgments."
         )
     choice = ExportChoice(_one_of(format_, Format), _one_of(level, Level), _one_of(scores, ExportScores))
-    _write(exported(source, choice, trust=trust), out, force)
+    _write(export_files(source, choice, trust=trust), out, force)
 
 
-def _write(files: Exported | Files, out: Path, force: bool) -> None:
+def _write(files: Files, out: Path, force: bool) -> None:
     """Write files and print their paths and notes."""
     paths = files.write(out, overwrite=force)
     console.print_json({"files": paths, "notes": files.notes})

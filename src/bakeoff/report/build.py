@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bakeoff.presets.decisions import decision_lines
@@ -11,18 +10,16 @@ from bakeoff.report.sections.cost_quality import CostQualityPoint, bill_of, trad
 from bakeoff.report.sections.costs import LatencyRow, latency_rows
 from bakeoff.report.sections.divergent_queries import DifferingQuery, differing_queries
 from bakeoff.report.sections.headline import Headline, headline
-from bakeoff.report.sections.key_measures import key_section
 from bakeoff.report.sections.losses import LossTable, alarm_rows, loss_table
-from bakeoff.report.sections.minimums import minimums_section
 from bakeoff.report.sections.optional_sections import collect_optional_sections
 from bakeoff.report.sections.pairs import PairTable, pairs_to_show
 from bakeoff.report.sections.parts import Chart, ReportSection
 from bakeoff.report.sections.percentiles import run_chart
+from bakeoff.report.sections.preset_sections import preset_sections
 from bakeoff.report.sections.provenance import Provenance, describe_provenance
 from bakeoff.report.sections.resources import phase_chart
 from bakeoff.report.sections.reviewed import review_section
 from bakeoff.report.sections.systems import SystemsTable, measure_notes, systems_table
-from bakeoff.report.sections.weighted_scores import score_section
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.decisive_systems import compares_all
 from bakeoff.runs.score_grid import LABELS, ScoreGrid, mean_scores, read_grid
@@ -109,7 +106,7 @@ def build_report(result: Result) -> Report:
         ingestion=phase_chart(phases, seconds),
         background=back,
         queries=len(grid.queries),
-        extras=(*_of_preset(result, grid, shown), *collect_optional_sections(result, shown)),
+        extras=(*preset_sections(result, grid, shown), *collect_optional_sections(result, shown)),
     )
 
 
@@ -129,14 +126,6 @@ def _breakdowns(result: Result, grid: ScoreGrid, systems: SystemsTable) -> tuple
     labels = (*LABELS, *_grouping_tags(grid)) if shown else ()
     found = [breakdown(grid, grouping, label) for label in labels]
     return tuple(one for one in found if one is not None)
-
-
-def _of_preset(result: Result, grid: ScoreGrid, shown: tuple[str, ...]) -> Iterator[ReportSection]:
-    """The sections a preset asks for: weighted scores, key measures by category, and minimums."""
-    for make in (score_section, key_section, minimums_section):
-        found = make(result, grid, shown) if shown else None
-        if found is not None:
-            yield found
 
 
 def _grouping_tags(grid: ScoreGrid) -> list[str]:

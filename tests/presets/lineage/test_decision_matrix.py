@@ -14,7 +14,7 @@ from bakeoff.measures.preset_settings import read_preset_file
 from bakeoff.presets.lineage.decision_matrix import DecisionMatrix, MatrixColumn, decision_matrix
 from bakeoff.presets.rules import weighted_score
 from bakeoff.report.build import build_report
-from bakeoff.report.exports.preset_files import export_run
+from bakeoff.report.exports.ir_formats import export_preset as export_run
 
 EXPERIMENT = """\
 corpus: {folder: corpus}

@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from bakeoff.cli import console
 from bakeoff.report.render.number_text import ABSENT, interval, score
-from bakeoff.report.sections.key_measures import missing_notes
+from bakeoff.report.sections.preset_sections import missing_notes
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.key_measures import key_measures
 from bakeoff.runs.score_grid import GridMean, read_grid

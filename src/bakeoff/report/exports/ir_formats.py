@@ -1,29 +1,33 @@
-"""An experiment or a run → the files that other tools read: BEIR and TREC."""
+"""An experiment or a run → the files that other tools read: BEIR, TREC, and those of the source systems."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.config import experiment
 from bakeoff.config.plan import Plan
-from bakeoff.errors import DataError, ExperimentError, SettingError
+from bakeoff.errors import DataError, ExperimentError
 from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus, embedded_texts
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.pipeline.reading.readings import read_corpus
+from bakeoff.presets import export as preset_files
+from bakeoff.presets.export_files import Files
+from bakeoff.report.build import build_report
 from bakeoff.report.exports import truth_files
 from bakeoff.report.exports.truth_files import ExportItem, Qrel, ServedRow
+from bakeoff.report.render.markdown import text as report_text
 from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runs.checks.context import chunkers, plan_truth
 from bakeoff.runtime.events import Emit, no_listener
-from bakeoff.storage.cache import write_file
 from bakeoff.storage.schemas import CHUNKS
 from bakeoff.storage.shared_cache import open_cache
 from bakeoff.storage.weights import home_folder
@@ -67,28 +71,11 @@ class ExportChoice:
     scores: ExportScores = ExportScores.SERVED
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """Files by their path in the output folder, with notes for their reader."""
-
-    files: Mapping[str, str]
-    notes: tuple[str, ...] = ()
-
-    def write(self, folder: Path, overwrite: bool = False) -> list[Path]:
-        """Write all files; an existing file is an error unless `force` is set."""
-        paths = [folder / name for name in self.files]
-        there = [path for path in paths if path.exists()]
-        if there and not overwrite:
-            raise SettingError(
-                f"{there[0]} already exists. Choose another folder, or replace it with --force."
-            )
-        for path, text in zip(paths, self.files.values(), strict=True):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_file(path, text.encode())
-        return paths
+export_preset = partial(preset_files.export_run, report_text=lambda result: report_text(build_report(result)))
+"""The files of a preset; its source system may write the run's report among them."""
 
 
-def export(source: Path, choice: ExportChoice, emit: Emit = no_listener, *, trust: bool = False) -> Exported:
+def export(source: Path, choice: ExportChoice, emit: Emit = no_listener, *, trust: bool = False) -> Files:
     """The files of a run (rankings) or of an experiment (queries, judgments); `trust` accepts edited tables."""
     if (source / "run.json").is_file():
         return export_run(open_run(source, trust=trust), choice)
@@ -100,7 +87,7 @@ def export(source: Path, choice: ExportChoice, emit: Emit = no_listener, *, trus
 # --- an experiment: queries, judgments, documents ---------------------------------------------------
 
 
-def export_experiment(plan: Plan, choice: ExportChoice, emit: Emit = no_listener) -> Exported:
+def export_experiment(plan: Plan, choice: ExportChoice, emit: Emit = no_listener) -> Files:
     """The queries of an experiment, their resolved judgments and, for BEIR, the corpus."""
     queries = read_queries(plan.queries)
     context = StageContext(open_cache(home_folder() / "cache"), emit)
@@ -114,7 +101,7 @@ def export_experiment(plan: Plan, choice: ExportChoice, emit: Emit = no_listener
     notes += _without_judgments(queries, qrels)
     if chunking is not None and len(chunkers(plan)) > 1:
         notes.append(f"rules over chunks were resolved on the chunks of {chunking.label}, the first chunker.")
-    return Exported(_experiment_files(queries, qrels, corpus, chunking, choice), tuple(notes))
+    return _files(_experiment_files(queries, qrels, corpus, chunking, choice), notes)
 
 
 def _chunking(
@@ -194,7 +181,7 @@ def _chunks(chunks: pa.Table, corpus: ReadCorpus) -> Iterator[ExportItem]:
 # --- a run: rankings --------------------------------------------------------------------------------
 
 
-def export_run(result: Result, choice: ExportChoice) -> Exported:
+def export_run(result: Result, choice: ExportChoice) -> Files:
     """The rankings of every measured system of a run, one file per system."""
     queries = result.queries["query_id"].to_pylist()
     files: dict[str, str] = {}
@@ -211,7 +198,7 @@ def export_run(result: Result, choice: ExportChoice) -> Exported:
             else truth_files.beir_results(ranking, queries)
         )
         files[name] = text
-    return Exported(files, tuple(notes))
+    return _files(files, notes)
 
 
 def _ranking(result: Result, system: str, choice: ExportChoice) -> list[ServedRow]:
@@ -253,3 +240,7 @@ def _file_name(system: str, taken: Mapping[str, str], choice: ExportChoice) -> s
     slug = re.sub(r"[^A-Za-z0-9._=]+", "-", system).strip("-.") or "system"
     names = (f"{folder}/{slug}{f'-{i}' if i > 1 else ''}.{extension}" for i in range(1, len(taken) + 2))
     return next(name for name in names if name not in taken)
+
+
+def _files(texts: Mapping[str, str], notes: Sequence[str]) -> Files:
+    return Files({name: text.encode() for name, text in texts.items()}, {}, tuple(notes))

@@ -13,7 +13,7 @@ from bakeoff.benchmark.results.records import reading
 from bakeoff.benchmark.results.speeds import recall_text
 from bakeoff.report.render import number_text as say
 from bakeoff.report.render.charts_svg import intervals, plane
-from bakeoff.report.render.html import source_hash, templates
+from bakeoff.report.render.html import render_page
 from bakeoff.report.sections.parts import Axis, Dot, IntervalChart, IntervalRow, front
 from bakeoff.storage.cache import write_file
 
@@ -47,7 +47,7 @@ def write_ann_page(folder: Path) -> Path:
 def ann_page(data: AnnData) -> str:
     """The whole page; every text from outside is escaped."""
     ranked = at_target(data)
-    return fill_template(
+    return render_page(
         "ann.html.j2",
         data=data,
         figures=tuple(_figures(data)),
@@ -56,24 +56,10 @@ def ann_page(data: AnnData) -> str:
         percentiles=("p50", "p90", "p95", "p99"),
         missing=_missing(data),
         stores=sorted({point.store for point in data.points}, key=lambda store: store.place),
-        rate=rate_text,
+        rate=say.whole,
         ratio=ratio_text,
         recall=recall_cell,
-        megabytes=megabytes,
-    )
-
-
-def fill_template(template: str, **values: object) -> str:
-    """A page of this style."""
-    environment = templates()
-    assert environment.loader is not None
-    script = environment.loader.get_source(environment, "script.js")[0]
-    style = environment.get_template("style.css").render() + environment.get_template("planes.css").render()
-    return environment.get_template(template).render(
-        style=Markup(style),  # noqa: S704 - our own files, without values
-        script=Markup(script),  # noqa: S704 - our own file, without values
-        script_hash=source_hash(script),
-        **values,
+        megabytes=say.megabytes,
     )
 
 
@@ -81,16 +67,6 @@ def at_target(data: AnnData) -> tuple[PointRow, ...]:
     """The tuned settings: compared ones first, fastest first, then those that missed the target."""
     found = [point for point in data.points if point.chosen]
     return tuple(sorted(found, key=lambda point: point.store.place))
-
-
-def megabytes(value: float | None) -> str:
-    """Megabytes as bytes with a unit."""
-    return say.size(None if value is None else value * 1e6)
-
-
-def rate_text(value: float | None) -> str:
-    """Queries per second."""
-    return say.whole(value)
 
 
 def ratio_text(value: float | None) -> str:
@@ -107,8 +83,8 @@ def _figures(data: AnnData) -> Iterator[AnnFigure]:
     across = Axis(f"kNN@{data.k}", say.score, log=False, higher_is_better=True)
     threads = _with_threads(data)
     for name, column, shown, value, higher in (
-        ("speed", f"queries per second{threads}", rate_text, lambda point: point.qps.value, True),
-        ("memory", "memory of the index", megabytes, lambda point: point.store.memory.value, False),
+        ("speed", f"queries per second{threads}", say.whole, lambda point: point.qps.value, True),
+        ("memory", "memory of the index", say.megabytes, lambda point: point.store.memory.value, False),
         ("build time", "time to build", say.seconds, lambda point: point.store.build_s, False),
     ):
         found = _figure(data, across, Axis(column, shown, log=True, higher_is_better=higher), name, value)
@@ -171,16 +147,16 @@ def _bars(data: AnnData, ranked: tuple[PointRow, ...]) -> AnnFigure | None:
     ahead = [one for one in shown if not one.quiet]
     finding = (
         f"At a recall of {data.target:g} or more, {ahead[0].name} answers "
-        f"{rate_text(ahead[0].value)} queries per second"
-        f"{_with_threads(data)}, {ahead[-1].name} {rate_text(ahead[-1].value)}"
+        f"{say.whole(ahead[0].value)} queries per second"
+        f"{_with_threads(data)}, {ahead[-1].name} {say.whole(ahead[-1].value)}"
         if len(ahead) > 1
         else data.verdict
     )
     caption = (
         "Median of the runs with quartiles. Grey: missed the target, so its speed is not compared. Log scale."
     )
-    chart = IntervalChart(tuple(shown), Axis("", rate_text, log=True, higher_is_better=True))
-    return AnnFigure(finding, intervals(chart, finding), caption, "", rate_text, ())
+    chart = IntervalChart(tuple(shown), Axis("", say.whole, log=True, higher_is_better=True))
+    return AnnFigure(finding, intervals(chart, finding), caption, "", say.whole, ())
 
 
 def _with_threads(data: AnnData) -> str:

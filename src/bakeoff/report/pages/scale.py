@@ -27,9 +27,10 @@ from bakeoff.benchmark.results.scale_results import (
     size_rows,
     systems,
 )
-from bakeoff.report.pages.ann import PAGE, fill_template, rate_text
+from bakeoff.report.pages.ann import PAGE
 from bakeoff.report.render import number_text as say
 from bakeoff.report.render.charts_svg import curves, draw
+from bakeoff.report.render.html import render_page
 from bakeoff.report.sections.parts import Axis, Curve
 from bakeoff.report.sections.scaling import answer, growth, unit_of
 from bakeoff.stats.number_format import capital
@@ -70,7 +71,7 @@ def scale_page(record: Mapping[str, Json], rows: Sequence[ScaleRow]) -> str:
     """The whole page; every text from outside is escaped."""
     fits = fits_of(rows)
     data, options = record["dataset"], record["options"]
-    return fill_template(
+    return render_page(
         "scale.html.j2",
         name=data["name"],
         summary=f"{say.name_some([f'{size:,}' for size in options['sizes']], 9)} {_what(record)}, "
@@ -110,7 +111,7 @@ def _sections(
         figure="qps",
         what="client threads",
         name="queries per second",
-        shown=rate_text,
+        shown=say.whole,
         told=say.whole,
     )
     yield ScaleSection("threads", "Client threads", threads, concurrency_rows(rows))

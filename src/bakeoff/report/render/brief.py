@@ -8,12 +8,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from markupsafe import Markup
-
 from bakeoff.errors import MissingExtraError
 from bakeoff.report.build import Report, build_report
 from bakeoff.report.render import number_text as say
-from bakeoff.report.render.html import templates
+from bakeoff.report.render.html import render_page
 from bakeoff.report.sections.systems import SystemRow, SystemsTable
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.markdown_tables import bullets, escape_markdown, table
@@ -47,14 +45,13 @@ def usual_formats() -> list[str]:
 
 def brief_page(report: Report) -> str:
     """The page; every text from outside is escaped."""
-    environment = templates()
-    style = environment.get_template("style.css").render() + environment.get_template("brief.css").render()
-    return environment.get_template("brief.html.j2").render(
+    return render_page(
+        "brief.html.j2",
+        ("style.css", "brief.css"),
         report=report,
         headings=headings(report.systems),
         rows=[(row, cells(report.systems, row)) for row in _shown(report.systems)],
         hidden=_hidden(report.systems),
-        style=Markup(style),  # noqa: S704 - our own file, without values
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,16 +35,11 @@ def write_html(result: Result, path: Path | None = None) -> Path:
 
 
 def page(report: Report) -> str:
-    """The whole page; every text from outside is escaped."""
-    environment = templates()
-    script = environment.loader.get_source(environment, "script.js")[0] if environment.loader else ""
-    style = environment.get_template("style.css").render() + environment.get_template("planes.css").render()
-    return environment.get_template("report.html.j2").render(
+    """The report's page."""
+    return render_page(
+        "report.html.j2",
         report=report,
         scale=figures.strip_scale(report.systems.rows),
-        style=Markup(style),  # noqa: S704 - our own file, without values
-        script=Markup(script),  # noqa: S704 - our own file, without values
-        script_hash=source_hash(script),
         statistics=[name.removesuffix("_ms") for name in STATISTICS],
         steps=_present_steps(report),
         spread=any(row.across_runs for row in report.latencies),
@@ -57,6 +52,20 @@ def page(report: Report) -> str:
         speed=SPEED if any(row.speed.value is not None for row in report.phase_rows) else "",
         speed_notes=list(dict.fromkeys(row.speed.note for row in report.phase_rows if row.speed.value)),
         silent=sum(hit.hits == 0 for hit in report.background.rules),
+    )
+
+
+def render_page(template: str, styles: Sequence[str] = ("style.css", "planes.css"), **values: object) -> str:
+    """A whole page from its template, with its style and script inside; every text from outside is escaped."""
+    environment = templates()
+    assert environment.loader is not None
+    script = environment.loader.get_source(environment, "script.js")[0]
+    style = "".join(environment.get_template(name).render() for name in styles)
+    return environment.get_template(template).render(
+        style=Markup(style),  # noqa: S704 - our own files, without values
+        script=Markup(script),  # noqa: S704 - our own file, without values
+        script_hash=source_hash(script),
+        **values,
     )
 
 

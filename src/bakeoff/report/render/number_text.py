@@ -61,6 +61,16 @@ def size(value: float | None) -> str:
     return ABSENT if value is None else bytes_text(value).replace(" ", TIED)
 
 
+def megabytes(value: float | None) -> str:
+    """Megabytes with the unit that fits."""
+    return size(None if value is None else value * 1e6)
+
+
+def percent(value: float | None) -> str:
+    """A whole number of percent."""
+    return ABSENT if value is None else f"{value:,.0f}{TIED}%"
+
+
 def whole(value: float | None) -> str:
     """A whole number with thousands separators."""
     return ABSENT if value is None else f"{value:,.0f}"

@@ -10,7 +10,6 @@ from bakeoff.benchmark.results.speeds import ALPHA, SpeedComparison
 from bakeoff.errors import DataError
 from bakeoff.report.render import number_text as say
 from bakeoff.report.sections.parts import Axis, Chart, Curve, LineChart, ReportSection, TextTable
-from bakeoff.report.sections.resources import megabytes
 from bakeoff.runs.analysis import Result
 from bakeoff.stats.number_format import ratio_text
 from bakeoff.stats.repeat_summary import RunSummary
@@ -120,8 +119,8 @@ def _row(found: Configurations, system: str, k: int) -> tuple[str, ...]:
         if latency.sd is not None
         else say.ABSENT,
         say.whole(across("qps").median),
-        say.ABSENT if cpu is None else f"{cpu:.0f} %",
-        megabytes(across("search_peak_memory_mb").median),
+        say.percent(cpu),
+        say.megabytes(across("search_peak_memory_mb").median),
     )
 
 
@@ -141,8 +140,8 @@ def _ingestion(found: Configurations, systems: Sequence[str]) -> TextTable:
             for name in ("ingestion_peak_memory_mb", "memory_growth_mb")
         ]
         times = [_time(found.across_runs(system, name)) for name in names]
-        used = say.ABSENT if cpu is None else f"{cpu:.0f} %"
-        rows.append((system, *times, used, *map(megabytes, memory)))
+        used = say.percent(cpu)
+        rows.append((system, *times, used, *map(say.megabytes, memory)))
     return TextTable(headings, tuple(rows))
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from bakeoff.measures.names import parse
 from bakeoff.report.render.number_text import count, describe_counts, name_some, questions, score
-from bakeoff.report.sections.lower_bounds import queries_by_words
-from bakeoff.report.sections.systems import MeasureNote, SystemsTable
+from bakeoff.report.sections.systems import MeasureNote, SystemsTable, queries_by_words
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.empty_searches import empty_search_sentences
 from bakeoff.runs.placements import placement_sentences

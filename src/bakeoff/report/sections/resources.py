@@ -60,16 +60,6 @@ def resources_section(result: Result, systems: Sequence[str]) -> ReportSection |
     return ReportSection("resources", "Resources", "", (), notes, charts)
 
 
-def megabytes(value: float | None) -> str:
-    """Megabytes with their unit."""
-    return say.size(None if value is None else value * 1e6)
-
-
-def percent(value: float | None) -> str:
-    """Percent of one core."""
-    return say.ABSENT if value is None else f"{value:,.0f}{say.TIED}%"
-
-
 def _charts(
     result: Result, systems: Sequence[str], phases: Sequence[Phase], heaviest: str
 ) -> Iterator[Chart]:
@@ -145,7 +135,7 @@ USES = (
         "memory",
         "uses the most memory",
         "The highest resident memory",
-        megabytes,
+        say.megabytes,
         lambda one: one.memory,
         (("peak memory", lambda one: one.memory),),
     ),
@@ -153,7 +143,7 @@ USES = (
         "processor",
         "uses the most CPU",
         "Average in percent of one core",
-        percent,
+        say.percent,
         lambda one: one.cpu,
         (("CPU", lambda one: one.cpu), ("peak CPU", lambda one: one.peak_cpu)),
     ),

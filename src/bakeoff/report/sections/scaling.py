@@ -22,7 +22,6 @@ from bakeoff.benchmark.results.scale_results import (
 from bakeoff.errors import BakeoffError, DataError
 from bakeoff.report.render import number_text as say
 from bakeoff.report.sections.parts import Axis, Chart, Curve, LineChart, ReportSection, TextTable
-from bakeoff.report.sections.resources import megabytes
 from bakeoff.runs.analysis import Result
 from bakeoff.stats.number_format import capital
 from bakeoff.storage.cache import write_file
@@ -35,8 +34,8 @@ SHOWN: Mapping[str, Callable[[float | None], str]] = {
     "build_s": say.seconds,
     "build_cpu_s": say.seconds,
     "p50_ms": say.milliseconds,
-    "memory_mb": megabytes,
-    "disk_mb": megabytes,
+    "memory_mb": say.megabytes,
+    "disk_mb": say.megabytes,
 }
 CAPTION = (
     "Medians of the runs at each size; the exponent is of the power law through every run of every size."

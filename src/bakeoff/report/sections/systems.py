@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import parse
 from bakeoff.report.render import number_text as say
-from bakeoff.report.sections.lower_bounds import is_lower_bound, queries_by_words
 from bakeoff.report.sections.parts import Axis, IntervalChart, IntervalRow
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.score_grid import GridMean, ScoreGrid, compared_means, resampled_means
@@ -17,6 +16,10 @@ from bakeoff.types import Unit
 
 SHOWN = 25
 """The most systems in any table or figure; the rest is only counted."""
+BY_WORDS = frozenset({"sql", "signals", "keywords"})
+"""Sources of judgments that keywords alone decide."""
+LOWER_BOUNDS = ("RR", "Hit", "P")
+"""Measures that more relevant results can only raise; R, nDCG and AP are not among them, as their ideal grows too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,20 @@ class SystemsTable:
     def several_forms(self) -> bool:
         """Whether vectors of different bytes are compared."""
         return len({row.vector_bytes for row in self.rows if row.vector_bytes}) > 1
+
+
+def queries_by_words(result: Result) -> list[str]:
+    """The queries whose relevant results keywords decide and people have not judged."""
+    sources: dict[str, set[str]] = {}
+    for hit in result.record.truth_hits:
+        sources.setdefault(hit.query_id, set()).update(hit.source.split("+"))
+    reviewed = set(result.reviewed.queries) if result.reviewed else set()
+    return [query for query, kinds in sources.items() if kinds & BY_WORDS and query not in reviewed]
+
+
+def is_lower_bound(measure: str) -> bool:
+    """Whether more relevant results can only raise a measure."""
+    return parse(measure).name in LOWER_BOUNDS
 
 
 def measure_notes(result: Result, grid: ScoreGrid) -> tuple[MeasureNote, ...]:
