@@ -17,11 +17,12 @@ from bakeoff.report.sections.pairs import PairTable
 from bakeoff.report.sections.parts import Chart, ReportSection
 from bakeoff.report.sections.percentiles import HOW
 from bakeoff.report.sections.provenance import Provenance
+from bakeoff.report.sections.resources import phase_grid
 from bakeoff.report.sections.systems import SystemsTable
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.markdown_tables import block, bullets, escape_markdown, omitted_rows_note, table
 from bakeoff.runs.score_grid import GridMean
-from bakeoff.runs.stored_times import SPEED, START, earlier_phases
+from bakeoff.runs.stored_times import SPEED, earlier_phases
 from bakeoff.stats.loss import CEILING
 from bakeoff.storage.cache import write_file
 
@@ -66,6 +67,11 @@ def _parts(report: Report) -> Iterator[list[str]]:
         yield _extra(section)
     yield corpus_and_truth(report.background)
     yield how_it_was_made(report.background, report.systems)
+
+
+def _title(title: str, finding: str) -> list[str]:
+    """The heading of a section, with its finding in bold."""
+    return [f"## {title}", "", f"**{escape_markdown(finding)}**", ""]
 
 
 def _head(report: Report) -> list[str]:
@@ -125,19 +131,13 @@ def _pairs(pairs: PairTable) -> list[str]:
          pair.wins, pair.losses, pair.ties, say.p_value(pair.p_corrected), say.score(pair.mdd)]
         for pair in pairs.pairs
     ]  # fmt: skip
-    lines = [
-        "## Pairs of systems",
-        "",
-        f"**{escape_markdown(find.of_differences(pairs))}**",
-        "",
+    return [
+        *_title("Pairs of systems", find.of_differences(pairs)),
         escape_markdown(find.of_wins(pairs)) + ".",
         "",
+        *table(headings, rows, left=2),
+        *omitted_rows_note(pairs.total - len(pairs.pairs), "pairs", "scores.parquet"),
     ]
-    return (
-        lines
-        + table(headings, rows, left=2)
-        + omitted_rows_note(pairs.total - len(pairs.pairs), "pairs", "scores.parquet")
-    )
 
 
 def _trades(report: Report) -> Iterator[list[str]]:
@@ -158,21 +158,14 @@ def _trade(trade: CostQualityPoint, report: Report) -> list[str]:
         for point in trade.points
     ]
     headings = ["system", report.systems.measures[0].label, trade.axis, "on the front"]
-    finding = f"**{escape_markdown(find.of_trade(trade))}**"
-    return [
-        f"## Quality against {trade.against}",
-        "",
-        finding,
-        "",
-        *table(headings, rows),
-        *bullets(trade.notes),
-    ]
+    title = _title(f"Quality against {trade.against}", find.of_trade(trade))
+    return [*title, *table(headings, rows), *bullets(trade.notes)]
 
 
 def _breakdown(part: Breakdown, systems: SystemsTable) -> list[str]:
     excluded = [f"{group} ({gone} excluded)" for group, gone in zip(part.groups, part.excluded, strict=True)]
     finding = find.of_breakdown(part, systems.measures[0].higher_is_better)
-    lines = [f"## {systems.measures[0].label} by {part.label}", "", f"**{escape_markdown(finding)}**", ""]
+    lines = _title(f"{systems.measures[0].label} by {part.label}", finding)
     lines += table(["system", *excluded], [(system, *map(_group, means)) for system, means in part.rows])
     if part.others:
         rows = [(measure, system, *map(_group, means)) for measure, system, means in part.others]
@@ -191,13 +184,8 @@ def _ranks(report: Report) -> list[str]:
     ranks = report.ranks
     assert ranks is not None
     rows = [(row.system, *row.counts, say.describe_counts(row.n, row.excluded)) for row in ranks.rows]
-    lines = [
-        f"## Rank of the first relevant {ranks.unit}",
-        "",
-        f"**{escape_markdown(find.of_ranks(ranks))}**",
-        "",
-    ]
-    return lines + table(["system", *ranks.spans, "questions"], rows)
+    title = _title(f"Rank of the first relevant {ranks.unit}", find.of_ranks(ranks))
+    return title + table(["system", *ranks.spans, "questions"], rows)
 
 
 def _losses(losses: LossTable, measure: str) -> list[str]:
@@ -211,8 +199,8 @@ def _losses(losses: LossTable, measure: str) -> list[str]:
         )
         for system, one in losses.rows
     ]
-    lines = [f"## Where {measure} is lost", "", f"**{escape_markdown(find.of_losses(losses))}**", ""]
-    return lines + table(["system", CEILING, *losses.steps, "served", "questions"], rows)
+    title = _title(f"Where {measure} is lost", find.of_losses(losses))
+    return title + table(["system", CEILING, *losses.steps, "served", "questions"], rows)
 
 
 def _spread(report: Report) -> list[str]:
@@ -234,13 +222,8 @@ def _alarms(report: Report) -> list[str]:
         (system, one.negatives, say.ABSENT if one.above is None else one.above, say.score(one.auroc))
         for system, one in report.alarms
     ]
-    lines = [
-        "## Questions without a right answer",
-        "",
-        f"**{escape_markdown(find.of_alarms(report.alarms))}**",
-        "",
-    ]
-    return lines + table(["system", "without an answer", "above the threshold", "AUROC"], rows)
+    title = _title("Questions without a right answer", find.of_alarms(report.alarms))
+    return title + table(["system", "without an answer", "above the threshold", "AUROC"], rows)
 
 
 def _differing(queries: tuple[DifferingQuery, ...], measure: str) -> list[str]:
@@ -271,28 +254,15 @@ def _times(report: Report) -> list[str]:
             )
             for row in report.latencies
         ]
-        lines += ["## Latency", "", f"**{escape_markdown(find.of_latency(report.latencies))}**", ""]
+        lines += _title("Latency", find.of_latency(report.latencies))
         lines += [] if report.curves else [escape_markdown(HOW), ""]  # the curves state this too
         lines += table(["system", *names, "samples", *([PROMISES] if promised else [])], rows)
     if report.curves:
         lines += _chart(report.curves)
     if report.phase_rows:
-        fast = any(row.speed.value is not None for row in report.phase_rows)
-        built = [
-            (
-                row.system,
-                *(say.seconds(time.value) for time in row.phases),
-                *([row.start_text, row.speed_text] if fast else []),
-            )
-            for row in report.phase_rows
-        ]
-        lines += [
-            "## Ingestion",
-            "",
-            f"**{escape_markdown(find.of_phases(report.phases, report.phase_rows))}**",
-            "",
-        ]
-        lines += table(["system", *report.phases, *([START, SPEED] if fast else [])], built)
+        lines += _title("Ingestion", find.of_phases(report.phases, report.phase_rows))
+        grid = phase_grid(report.phases, report.phase_rows)
+        lines += table(grid.headings, grid.rows)
         lines += [f"{escape_markdown(note)}.\n" for note in earlier_phases(report.phases, report.phase_rows)]
         earlier = dict.fromkeys(row.speed.note for row in report.phase_rows if row.speed.value)
         lines += [f"{SPEED} {escape_markdown(note)}.\n" for note in earlier if note]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,6 +23,14 @@ HOW = (
     "measured again."
 )
 BY_MEANS = "The front compares means, even of systems that are tied (see the pairs)."
+CLOSE_MEDIANS = "A p50 has no interval here: close medians may swap in another run."
+RESCORED = "A rescored form also keeps the full vectors, which are not part of the bytes searched."
+CHEAPER = {
+    "cheapest": "cheaper",
+    "cheapest in tokens": "cheaper in tokens",
+    "fastest": "faster",
+    "smallest": "smaller",
+}
 ONE_THREAD = "queries at the speed of one thread in this run"
 UNDER_LOAD = "queries at the highest speed under load"
 WITHOUT_MODEL = "--end-to-end"
@@ -115,78 +123,53 @@ def money(currency: str, value: float | None) -> str:
 def _all(
     table: SystemsTable, points: Callable[[Mapping[str, float | None]], tuple[TradePoint, ...]], bill: Pricing
 ) -> Iterator[CostQualityPoint]:
-    yield from _tokens(table, points)
-    speed = {row.system: row.p50_ms for row in table.rows}
-    size = {row.system: row.index_bytes for row in table.rows}
-    yield CostQualityPoint(
-        name="latency",
-        against="latency",
-        axis="p50 latency",
-        cheapest="fastest",
-        cheaper="faster",
-        say=say.milliseconds,
-        points=points(speed),
-        notes=(f"{BY_MEANS} A p50 has no interval here: close medians may swap in another run.",),
-    )
-    yield CostQualityPoint(
-        name="size",
-        against="size",
-        axis="index size",
-        cheapest="smallest",
-        cheaper="smaller",
-        say=say.size,
-        points=points(size),
-        notes=(BY_MEANS,),
-    )
-    vectors = {row.system: row.vector_bytes for row in table.rows}
-    if table.several_forms:
-        yield CostQualityPoint(
-            name="vectors",
-            against="bytes per vector",
-            axis="bytes per vector",
-            cheapest="smallest",
-            cheaper="smaller",
-            say=say.whole,
-            points=points(vectors),
-            notes=(
-                BY_MEANS,
-                "A rescored form also keeps the full vectors, which are not part of the bytes searched.",
-            ),
+    """Every cost: tokens if they were counted, latency, size, bytes per vector if they differ, and money."""
+
+    def trade(
+        name: str,
+        axis: str,
+        cheapest: str,
+        say: Callable[[float | None], str],
+        costs: Mapping[str, float | None],
+        notes: Sequence[str] = (BY_MEANS,),
+        against: str = "",
+    ) -> CostQualityPoint:
+        return CostQualityPoint(
+            name=name,
+            against=against or axis,
+            axis=axis,
+            cheapest=cheapest,
+            cheaper=CHEAPER[cheapest],
+            say=say,
+            points=points(costs),
+            notes=tuple(notes),
         )
-    paid = partial(money, bill.currency)
+
+    place = next((place for place, note in enumerate(table.measures) if not note.quality), None)
+    if place is not None:
+        tokens = {row.system: row.means[place].value for row in table.rows}
+        yield trade("tokens", "tokens per question", "cheapest in tokens", say.whole, tokens)
+    speeds = {row.system: row.p50_ms for row in table.rows}
+    yield trade(
+        "latency",
+        "p50 latency",
+        "fastest",
+        say.milliseconds,
+        speeds,
+        (f"{BY_MEANS} {CLOSE_MEDIANS}",),
+        "latency",
+    )
+    sizes = {row.system: row.index_bytes for row in table.rows}
+    yield trade("size", "index size", "smallest", say.size, sizes, against="size")
+    if table.several_forms:
+        vectors = {row.system: row.vector_bytes for row in table.rows}
+        yield trade("vectors", "bytes per vector", "smallest", say.whole, vectors, (BY_MEANS, RESCORED))
     for what, (name, part) in PARTS.items():
         priced = _prices_of(bill, part)
         amounts = {system: one.amount for system, one in priced.items()}
-        yield CostQualityPoint(
-            name=name,
-            against=f"the cost of {what}",
-            axis=f"cost of {what}",
-            cheapest="cheapest",
-            cheaper="cheaper",
-            say=paid,
-            points=points(amounts),
-            notes=(f"{bill.basis}.", *_notes(priced), BY_MEANS),
-        )
-
-
-def _tokens(
-    table: SystemsTable, points: Callable[[Mapping[str, float | None]], tuple[TradePoint, ...]]
-) -> Iterator[CostQualityPoint]:
-    """Quality against the tokens of a question's results, if they were counted."""
-    for place, note in enumerate(table.measures):
-        if not note.quality:
-            counted = {row.system: row.means[place].value for row in table.rows}
-            yield CostQualityPoint(
-                name="tokens",
-                against="tokens per question",
-                axis="tokens per question",
-                cheapest="cheapest in tokens",
-                cheaper="cheaper in tokens",
-                say=say.whole,
-                points=points(counted),
-                notes=(BY_MEANS,),
-            )
-            return
+        notes = (f"{bill.basis}.", *_notes(priced), BY_MEANS)
+        shown = partial(money, bill.currency)
+        yield trade(name, f"cost of {what}", "cheapest", shown, amounts, notes, f"the cost of {what}")
 
 
 def _notes(priced: Mapping[str, PricedCost]) -> Iterator[str]:

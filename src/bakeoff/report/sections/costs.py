@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bakeoff.protocols import Guarantee
+from bakeoff.report.sections.parts import pareto_front
 from bakeoff.report.sections.systems import SystemRow
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.stored_times import StoredTime, read_times, stored_time
@@ -54,7 +55,7 @@ def trade_points(
         if row.primary.value is not None and (cost := costs.get(row.system))
     ]
     sign = 1.0 if higher_is_better else -1.0
-    front = _front([(value, sign * quality) for _, quality, value in known])
+    front = pareto_front([(-value, sign * quality) for _, quality, value in known])
     return tuple(
         TradePoint(row.place, row.system, quality, value, on)
         for (row, quality, value), on in zip(known, front, strict=True)
@@ -83,19 +84,6 @@ def _guarantees(result: Result, system: str) -> str:
     """Consistency, durability and refresh of a system's stores, with the engine's default if it differs."""
     found = [one for one in result.record.guarantees if one.system == system]
     return "; ".join(Guarantee(one.name, one.kind, one.value, one.default).text for one in found)
-
-
-def _front(points: list[tuple[float, float]]) -> list[bool]:
-    """Whether no other (cost, quality) is at least as good in both and better in one."""
-    order = sorted(range(len(points)), key=lambda i: (points[i][0], -points[i][1]))
-    on = [False] * len(points)
-    best, at = float("-inf"), float("-inf")
-    for i in order:
-        cost, quality = points[i]
-        on[i] = quality > best or (quality, cost) == (best, at)
-        if quality > best:
-            best, at = quality, cost
-    return on
 
 
 def _across_runs(result: Result) -> dict[str, tuple[float, float]]:

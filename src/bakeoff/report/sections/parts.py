@@ -162,9 +162,15 @@ class ReportSection:
 
 
 def front(values: Sequence[tuple[float, float]], x: Axis, y: Axis) -> list[bool]:
-    """Whether no other pair is as good in both values and better in one."""
-    signed = [(a if x.higher_is_better else -a, b if y.higher_is_better else -b) for a, b in values]
-    return [not any(a >= one[0] and b >= one[1] and (a, b) != one for a, b in signed) for one in signed]
+    """Whether no other pair is as good on both axes and better on one."""
+    return pareto_front(
+        [(a if x.higher_is_better else -a, b if y.higher_is_better else -b) for a, b in values]
+    )
+
+
+def pareto_front(values: Sequence[tuple[float, float]]) -> list[bool]:
+    """Whether no other pair is as high in both values and higher in one."""
+    return [not any(a >= one[0] and b >= one[1] and (a, b) != one for a, b in values) for one in values]
 
 
 def middles(one: Curve) -> list[tuple[float, float]]:

@@ -200,6 +200,17 @@ def phase_chart(phases: Sequence[str], rows: Sequence[PhaseRow]) -> Chart | None
     if not any(time.value for row in rows for time in row.phases):
         return None
     groups = tuple(BarGroup(row.system, (_bar(phases, row),)) for row in rows)
+    return Chart(
+        "ingestion",
+        of_phases(phases, rows),
+        CAPTION,
+        BarChart(kinds, groups, say.seconds, "seconds"),
+        phase_grid(phases, rows),
+    )
+
+
+def phase_grid(phases: Sequence[str], rows: Sequence[PhaseRow]) -> TextTable:
+    """The seconds of each phase, and the speed of models where it is known."""
     fast = any(row.speed.value is not None for row in rows)
     cells = (
         (
@@ -209,10 +220,7 @@ def phase_chart(phases: Sequence[str], rows: Sequence[PhaseRow]) -> Chart | None
         )
         for row in rows
     )
-    grid = TextTable(("system", *phases, *([START, SPEED] if fast else [])), tuple(cells))
-    return Chart(
-        "ingestion", of_phases(phases, rows), CAPTION, BarChart(kinds, groups, say.seconds, "seconds"), grid
-    )
+    return TextTable(("system", *phases, *([START, SPEED] if fast else [])), tuple(cells))
 
 
 def _bar(phases: Sequence[str], row: PhaseRow) -> Bar:
