@@ -53,15 +53,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "take",
         "log",
     ),
-    "Truth and review": (
-        "suggest",
-        "validate",
-        "import",
-        "review",
-        "final-report",
-        "evaluate",
-        "explain",
-    ),
+    "Truth and review": ("suggest", "validate", "import", "review", "final-report", "evaluate", "explain"),
     "Speed": ("load", "ann", "scale", "page", "data"),
     "Housekeeping": ("list", "models", "servers", "test", "cache", "mcp", "version"),
 }

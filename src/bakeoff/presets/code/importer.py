@@ -14,7 +14,7 @@ from bakeoff.truth.importers.draft import (
     TruthValue,
     made_id,
 )
-from bakeoff.truth.importers.fields import Fields, as_tag, difficulty, merge_tags
+from bakeoff.truth.importers.fields import Fields, as_tag, documents_or_unjudged, draft_query
 from bakeoff.truth.importers.listing import read_listing
 from bakeoff.truth.importers.rules import combine_rules, documents
 from bakeoff.types import JsonObject
@@ -32,23 +32,18 @@ def import_code(paths: Sequence[Path], options: ImportOptions) -> ImportedQuerie
 
 
 def _draft(item: Fields, ledger: ImportLog) -> ImportDraft:
-    where = item.where()
     text = item.text(["query", "text"], "text", required=True)
     name = item.text(["id"], "id") or made_id(text)
     truth, unplaced = _truth(item, name, ledger)
-    level, as_written = difficulty(item.text(["difficulty"], "difficulty"), ledger, name)
-    category, intent = item.text(["query_type", "category"], "category"), item.text(["intent"], "intent")
-    notes = item.text(["description"], "notes")
-    return ImportDraft(
-        id=name,
+    return draft_query(
+        item,
+        ledger,
+        name=name,
         text=text,
         truth=truth,
-        where=where,
-        category=category,
-        difficulty=level,
-        intent=intent,
-        notes=notes,
-        tags=merge_tags(as_written, unplaced, item.rest()),
+        category=["query_type", "category"],
+        notes=["description"],
+        tags=unplaced,
     )
 
 
@@ -68,10 +63,7 @@ def _truth(item: Fields, query: str, ledger: ImportLog) -> tuple[TruthValue, dic
         rules.append({"lines": ranges})
     if rules:
         return combine_rules(rules), unplaced
-    ledger.attend(
-        "no expected file is named; written as unjudged. Write negative if nothing answers it.", query
-    )
-    return "unjudged", unplaced
+    return documents_or_unjudged([], query, "no expected file is named", ledger, exact=False), unplaced
 
 
 def _keywords(words: list[str], files: list[str]) -> JsonObject:

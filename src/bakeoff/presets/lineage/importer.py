@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bakeoff.truth.importers.draft import ImportDraft, ImportedQueries, ImportLog, ImportOptions, TruthValue
-from bakeoff.truth.importers.fields import Fields, difficulty, merge_tags
+from bakeoff.truth.importers.draft import ImportDraft, ImportedQueries, ImportLog, ImportOptions
+from bakeoff.truth.importers.fields import Fields, documents_or_unjudged, draft_query
 from bakeoff.truth.importers.listing import read_listing
-from bakeoff.truth.importers.rules import documents
 
 FORMAT = "lineage"
 
@@ -19,28 +18,8 @@ def import_lineage(paths: Sequence[Path], options: ImportOptions) -> ImportedQue
 
 
 def _draft(item: Fields, ledger: ImportLog) -> ImportDraft:
-    where = item.where()
     name = item.text(["id"], "id", required=True)
     text = item.text(["query"], "text", required=True)
-    truth = _truth(item.texts(["relevant_chunks"], "truth.documents"), name, ledger)
-    level, as_written = difficulty(item.text(["difficulty"], "difficulty"), ledger, name)
-    category, intent = item.text(["category"], "category"), item.text(["intent"], "intent")
-    return ImportDraft(
-        id=name,
-        text=text,
-        truth=truth,
-        where=where,
-        category=category,
-        difficulty=level,
-        intent=intent,
-        tags=merge_tags(as_written, item.rest()),
-    )
-
-
-def _truth(files: list[str], query: str, ledger: ImportLog) -> TruthValue:
-    if files:
-        return documents(files, exact=False)
-    ledger.attend(
-        "no relevant file is named; written as unjudged. Write negative if nothing answers it.", query
-    )
-    return "unjudged"
+    files = item.texts(["relevant_chunks"], "truth.documents")
+    truth = documents_or_unjudged(files, name, "no relevant file is named", ledger, exact=False)
+    return draft_query(item, ledger, name=name, text=text, truth=truth)

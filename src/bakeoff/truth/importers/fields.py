@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bakeoff.config.pydantic_messages import shorten
 from bakeoff.config.yaml_document import Keys, YamlDocument
 from bakeoff.errors import DataError
-from bakeoff.truth.importers.draft import ImportLog
+from bakeoff.truth.importers.draft import ImportDraft, ImportLog, TruthValue
+from bakeoff.truth.importers.rules import documents
 from bakeoff.types import JsonObject
 
 _LEVELS = {
@@ -164,3 +165,39 @@ def merge_tags(*parts: dict[str, str]) -> dict[str, str]:
                 key = f"source.{key}"
             tags[key] = value
     return tags
+
+
+def draft_query(
+    item: Fields,
+    ledger: ImportLog,
+    *,
+    name: str,
+    text: str,
+    truth: TruthValue,
+    category: Sequence[str] = ("category",),
+    notes: Sequence[str] = (),
+    tags: dict[str, str] | None = None,
+) -> ImportDraft:
+    """A query with the labels of its mapping; `category` and `notes` name their fields, other fields become tags."""
+    level, as_written = difficulty(item.text(["difficulty"], "difficulty"), ledger, name)
+    return ImportDraft(
+        id=name,
+        text=text,
+        truth=truth,
+        where=item.where(),
+        difficulty=level,
+        category=item.text(category, "category"),
+        intent=item.text(["intent"], "intent"),
+        notes=item.text(notes, "notes"),
+        tags=merge_tags(as_written, tags or {}, item.rest()),
+    )
+
+
+def documents_or_unjudged(
+    files: list[str], query: str, missing: str, ledger: ImportLog, *, exact: bool
+) -> TruthValue:
+    """A rule that names documents; without any, the query is unjudged and `missing` is reported."""
+    if files:
+        return documents(files, exact=exact)
+    ledger.attend(f"{missing}; written as unjudged. Write negative if nothing answers it.", query)
+    return "unjudged"
