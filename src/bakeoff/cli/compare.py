@@ -176,7 +176,7 @@ def _outcome_json(outcome: ScoreComparison) -> dict[str, object]:
     comparison = outcome.comparison
     return {
         "measure": comparison.measure,
-        "systems": [{"system": one.system, **mean_json(one)} for one in comparison.systems],
+        "systems": [{"system": summary.system, **mean_json(summary)} for summary in comparison.systems],
         "pairs": [_pair_json(pair) for pair in comparison.pairs],
         "verdict": verdict_json(outcome.verdict),
         "conventions": outcome.conventions.to_dict() if outcome.conventions else None,
@@ -209,9 +209,9 @@ def _print_systems(outcome: ScoreComparison) -> None:
     from bakeoff.stats.number_format import probability
 
     comparison = outcome.comparison
-    unranked = [one.system for one in comparison.systems if one.system not in comparison.ranking]
+    unranked = [summary.system for summary in comparison.systems if summary.system not in comparison.ranking]
     summaries = [comparison.summary(name) for name in (*comparison.ranking, *unranked)]
-    rows = [[one.system, mean_text(one, interval=True), str(one.n)] for one in summaries]
+    rows = [[summary.system, mean_text(summary, interval=True), str(summary.n)] for summary in summaries]
     console.table(["system", comparison.measure, "questions"], rows, right=(1, 2))
     pairs = [
         [
@@ -241,7 +241,7 @@ def print_pair(pair: PairComparison, name: str, incomplete: int = 0) -> None:
             f"* the truth of {count(incomplete, 'question')} names documents that were not read"
         )
     if pair.dropped:
-        names = ", ".join(one.query for one in pair.dropped[:8])
+        names = ", ".join(query.query for query in pair.dropped[:8])
         console.print_line(f"not counted: {names} ({count(len(pair.dropped), 'question')})")
 
 
@@ -283,7 +283,9 @@ def _print_two_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bo
     before, after = opened.results
     comparison = compare_across(before, after, measure, allow_mixed=allow_mixed)
     old, new = f" @ {before.record.run}", f" @ {after.record.run}"
-    shared = [one.system.removesuffix(old) for one in comparison.systems if one.system.endswith(old)]
+    shared = [
+        summary.system.removesuffix(old) for summary in comparison.systems if summary.system.endswith(old)
+    ]
     pairs = [comparison.pair(f"{system}{new}", f"{system}{old}") for system in shared]
     if not any(pair.n for pair in pairs):
         raise DataError(

@@ -43,7 +43,9 @@ class _Terminal(Console):
     """A console that escapes control characters; table cells and bars use `plain`."""
 
     def print(self, *objects: Any, **how: Any) -> None:
-        super().print(*(show_controls(one) if isinstance(one, str) else one for one in objects), **how)
+        super().print(
+            *(show_controls(value) if isinstance(value, str) else value for value in objects), **how
+        )
 
 
 out = _Terminal(highlight=False, emoji=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)

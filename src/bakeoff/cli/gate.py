@@ -21,9 +21,9 @@ Renamed = Annotated[
 ]
 
 
-def read_renamed(given: list[str] | None) -> dict[str, str]:
+def read_renamed(texts: list[str] | None) -> dict[str, str]:
     """The old and the new name of each system."""
-    pairs = [one.partition("=") for one in given or []]
+    pairs = [text.partition("=") for text in texts or []]
     for old, mark, new in pairs:
         if not (old.strip() and mark and new.strip()):
             raise SettingError(

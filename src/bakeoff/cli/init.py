@@ -78,9 +78,9 @@ def _init(documents: Path, questions: Path | None, into: Path, *, force: bool) -
     kinds = ", ".join(f"{count} {kind}" for kind, count in summary.kinds.most_common())
     files = "1 file" if summary.files == 1 else f"{summary.files:,} files"
     console.print_line(f"{files}, {summary.bytes / 1e6:.1f} MB: {kinds}")
-    for one in summary.skipped[:SHOWN]:
-        console.print_line(f"skipped   {_skipped_line(one)}")
-    if rest := sum(one.files for one in summary.skipped[SHOWN:]):
+    for group in summary.skipped[:SHOWN]:
+        console.print_line(f"skipped   {_skipped_line(group)}")
+    if rest := sum(group.files for group in summary.skipped[SHOWN:]):
         console.print_line(f"skipped   {rest:,} more of {len(summary.skipped) - SHOWN} other kinds")
     console.print_line(f"wrote     {experiment} and {queries}")
     console.print_line(

@@ -119,7 +119,7 @@ class RunTools:
         import bakeoff
 
         with bakeoff.load_system(self._path(run), system or None) as live:
-            return [asdict(one) for one in live.search(question, k)]
+            return [asdict(passage) for passage in live.search(question, k)]
 
     def _open(self, run: str) -> Result:
         import bakeoff

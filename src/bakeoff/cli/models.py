@@ -277,7 +277,9 @@ def rows() -> list[JsonObject]:
     from bakeoff.storage import catalogue
 
     listed = catalogue.names("embedders")
-    return [_row(one.name, one.missing) for one in registry.entries("embedders") if one.name not in listed]
+    return [
+        _row(entry.name, entry.missing) for entry in registry.entries("embedders") if entry.name not in listed
+    ]
 
 
 def rows_of_ollama(url: str) -> list[dict[str, object]]:

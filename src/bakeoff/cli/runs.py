@@ -170,7 +170,7 @@ def _depths_json(result: Result) -> dict[str, object]:
         return {}
     depths = sorted({k for system in found.systems for k in found.depths(system)})
     pairs = [
-        {"top_k": k, **asdict(one)} for k in depths for one in found.compare("qps", k, result.record.seed)
+        {"top_k": k, **asdict(pair)} for k in depths for pair in found.compare("qps", k, result.record.seed)
     ]
     return {"speed_comparisons": pairs}
 

@@ -153,14 +153,14 @@ def scale(
     queries, stores = (500 if queries is None else queries), stores or "exact,faiss"
     chosen = parse_store_specs(stores.split(","))
     vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
-    used = {**given, "--seconds": seconds, "--queries": queries, "--timeout": timeout, "--seed": seed}
+    all_options = {**given, "--seconds": seconds, "--queries": queries, "--timeout": timeout, "--seed": seed}
     options = ScaleOptions(
         sizes=counts.sizes or _default_sizes(vectors), k=k, runs=runs, target=target, seed=seed,
         threads=_wholes("--concurrency", concurrency), filters=_shares(filters),
         insert_rate=insert_rate, search_rate=search_rate, seconds=seconds, timeout=timeout,
         budget=None if memory is None else int(memory * 1e9),
         command=command_line(["scale", dataset, "--stores", stores],
-                             {"--sizes": sizes, "--k": k, "--runs": runs, **used}),
+                             {"--sizes": sizes, "--k": k, "--runs": runs, **all_options}),
     )  # fmt: skip
     raise typer.Exit(_measure_and_show(vectors, chosen, options, command))
 

@@ -129,7 +129,7 @@ def collections(
     with TempDir("collections") as folder:
         store = _connected_store(name, set_ or [], folder)
         try:
-            found = [(one, _belongs_to_cache(one)) for one in store.collections()]
+            found = [(collection, _belongs_to_cache(collection)) for collection in store.collections()]
             shown = [(one, known) for one, known in found if not (unused and known)]
             _show_collections(name, shown)
             if drop and shown and (yes or typer.confirm(f"Remove {_count(shown)} from {name}?", abort=True)):
@@ -140,7 +140,7 @@ def collections(
             store.close()
 
 
-def _connected_store(name: str, given: list[str], folder: Path) -> CompleteStore:
+def _connected_store(name: str, settings: list[str], folder: Path) -> CompleteStore:
     """The connected store; SettingError if it keeps nothing on a server."""
     from bakeoff import registry
     from bakeoff.cli.trials.store import params_of
@@ -148,12 +148,12 @@ def _connected_store(name: str, given: list[str], folder: Path) -> CompleteStore
 
     plugin = registry.load("stores", name)
     if not issubclass(plugin, SupportsDrop):
-        able = [one for one in registry.names("stores") if _drops(one)]
+        droppable = [store for store in registry.names("stores") if _drops(store)]
         raise SettingError(
             f"{name} keeps its collections in the cache (`bakeoff cache clear` removes them) or cannot list them. "
-            f"Stores that can: {', '.join(able)}."
+            f"Stores that can: {', '.join(droppable)}."
         )
-    return cast("CompleteStore", plugin(plugin.Params(**params_of(plugin, given)), folder))
+    return cast("CompleteStore", plugin(plugin.Params(**params_of(plugin, settings)), folder))
 
 
 def _drops(name: str) -> bool:

@@ -18,8 +18,8 @@ LABEL = 9
 
 def print_status(folder: Path, reviews: Sequence[Path] = ()) -> None:
     """Print what is done and what to do next, for one run or a folder of runs."""
-    runs, given = _runs(folder), _reviews(reviews)
-    found = {path: _review(path, record, given) for path, record in runs}
+    runs, review_folders = _runs(folder), _reviews(reviews)
+    found = {path: _review(path, record, review_folders) for path, record in runs}
     reviewed = ["decided passages"] if any(found.values()) else []
     rows = [
         [*_status_row(path, record), *([_share_decided(found[path])] if reviewed else [])]
@@ -28,13 +28,13 @@ def print_status(folder: Path, reviews: Sequence[Path] = ()) -> None:
     console.table(["run", "status", "done", "failed", "to do", *reviewed], rows, right=(2, 3, 4, 5))
     path, record = runs[-1]
     console.print_line()
-    _print_recommendation(path, record, given.get(record.run))
+    _print_recommendation(path, record, review_folders.get(record.run))
     now = read_progress(path) if record.status == "running" else None
     if now is not None and process_is_alive(now):
         _print_progress(now)
         return
     if (review := found[path]) is not None:
-        console.print_line(f"{'Review':<{LABEL}}{_review_line(path, review, given.get(record.run))}")
+        console.print_line(f"{'Review':<{LABEL}}{_review_line(path, review, review_folders.get(record.run))}")
     console.print_line(f"Next     {_next(path, record)}")
 
 
@@ -57,16 +57,16 @@ def _open_reviewed(path: Path, review: Path | None) -> Result:
 
 def status_json(folder: Path, reviews: Sequence[Path] = ()) -> list[dict[str, object]]:
     """The state of each run, as JSON."""
-    given = _reviews(reviews)
-    return [_run_json(path, record, given) for path, record in _runs(folder)]
+    review_folders = _reviews(reviews)
+    return [_run_json(path, record, review_folders) for path, record in _runs(folder)]
 
 
-def _run_json(path: Path, record: RunRecord, given: Mapping[str, Path]) -> dict[str, object]:
+def _run_json(path: Path, record: RunRecord, review_folders: Mapping[str, Path]) -> dict[str, object]:
     from bakeoff.runs.recommend import recommendation_record
 
-    review, advice = _review(path, record, given), record.recommendation
+    review, advice = _review(path, record, review_folders), record.recommendation
     if review:
-        advice = recommendation_record(_open_reviewed(path, given.get(record.run)))
+        advice = recommendation_record(_open_reviewed(path, review_folders.get(record.run)))
     return {
         "run": str(path),
         "status": _state(path, record),
@@ -85,19 +85,19 @@ def _reviews(folders: Sequence[Path]) -> dict[str, Path]:
     return {open_review(folder).pool().run: folder for folder in folders}
 
 
-def _review(path: Path, record: RunRecord, given: Mapping[str, Path]) -> dict[str, int] | None:
+def _review(path: Path, record: RunRecord, review_folders: Mapping[str, Path]) -> dict[str, int] | None:
     """Progress of a finished run's review: passages, decided passages and fully judged questions."""
     if record.status not in ("done", "partial"):
         return None
     from bakeoff.review.outcomes import OutcomeState
     from bakeoff.review.reviewed_run import find_review, with_people
 
-    result = open_run(path).with_review_folder(given.get(record.run))
+    result = open_run(path).with_review_folder(review_folders.get(record.run))
     state = find_review(result)
     if state is None:
         return None
     decided = sum(
-        one.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for one in state.settled.values()
+        outcome.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for outcome in state.settled.values()
     )
     reviewed = with_people(result).reviewed
     questions = len(reviewed.queries) if reviewed else 0
@@ -146,15 +146,15 @@ def _stages_json(path: Path, record: RunRecord) -> dict[str, object]:
         return {}
     stages = [
         {
-            "stage": one.stage,
-            "label": one.label,
-            "done": one.done,
-            "total": one.total,
-            "rate": one.rate(now.updated),
-            "seconds_left": one.left(now.updated),
+            "stage": stage.stage,
+            "label": stage.label,
+            "done": stage.done,
+            "total": stage.total,
+            "rate": stage.rate(now.updated),
+            "seconds_left": stage.left(now.updated),
         }
-        for one in now.stages
-        if one.finished is None
+        for stage in now.stages
+        if stage.finished is None
     ]
     return {"pid": now.pid, "stages": stages}
 

@@ -66,38 +66,38 @@ def take(
     plan, _, stored = plan_of_run(run, experiment)
     result = with_people(stored)
     chosen = chosen_system(plan, result, system)
-    taken = TakenSystem(plan=plan, result=result, system=chosen, framework=Framework(framework))
-    write_project(taken, out)
+    choice = TakenSystem(plan=plan, result=result, system=chosen, framework=Framework(framework))
+    write_project(choice, out)
     if not test:
         _print_taken(out, chosen.label)
         return 0
     with contextlib.ExitStack() as on_failure:
         on_failure.callback(shutil.rmtree, out, ignore_errors=True)
-        outcome, through = _replay(taken, out)
+        outcome, note = _replay(choice, out)
         on_failure.pop_all()
-    sentence = f"{outcome.sentence}{through}"
+    sentence = f"{outcome.sentence}{note}"
     _print_taken(out, chosen.label, sentence=sentence, passed=outcome.passed)
     for line in outcome.differences:
         console.print_line(f"  {line}")
     return 0 if outcome.passed else 1
 
 
-def _replay(taken: TakenSystem, out: Path) -> tuple[ReplayReport, str]:
+def _replay(choice: TakenSystem, out: Path) -> tuple[ReplayReport, str]:
     """Run a project's self-test, through its framework if that is installed; the note explains if it is not."""
     from bakeoff.report.exports.project import SETTINGS, Framework, search_through
     from bakeoff.runs.live.live_system import open_system, tuned_weight
     from bakeoff.runs.live.replay import self_test
 
-    weight = tuned_weight(taken.result, taken.system)
+    weight = tuned_weight(choice.result, choice.system)
     with open_system(out / SETTINGS, as_measured=True, weight=weight) as live:
-        if taken.framework is Framework.PYTHON:
+        if choice.framework is Framework.PYTHON:
             return self_test(out, live), ""
         try:
             find = search_through(out, live)
         except ImportError:
-            missing = f" {taken.framework.package} is not installed here: run selftest.py where it is."
+            missing = f" {choice.framework.package} is not installed here: run selftest.py where it is."
             return self_test(out, live), missing
-        return self_test(out, live, find), f" The questions went through {taken.framework}."
+        return self_test(out, live, find), f" The questions went through {choice.framework}."
 
 
 def _print_taken(
@@ -143,8 +143,8 @@ def ask(
     artifacts, _ = open_artifacts(plan, read_queries(plan.queries))
     try:
         answers = [
-            (one.label, LiveSystem(artifacts, one, tuned_weight(result, one)).search(question, k))
-            for one in chosen
+            (system.label, LiveSystem(artifacts, system, tuned_weight(result, system)).search(question, k))
+            for system in chosen
         ]
     finally:
         artifacts.close()

@@ -68,7 +68,10 @@ def watch(
         summary.write_text(_markdown(report, baseline.name), encoding="utf-8")
     passed = report.passed(strict=strict)
     console.print_json({"passed": passed, "run": str(after.path), "findings": report.findings})
-    console.table(["check", "", "finding"], [[one.check, one.level.value, one.text] for one in report.shown])
+    console.table(
+        ["check", "", "finding"],
+        [[finding.check, finding.level.value, finding.text] for finding in report.shown],
+    )
     console.print_line(f"{'Passed' if passed else 'Failed'}   {after.path} against {baseline}")
     return 0 if passed and not after.failed else 1
 
@@ -108,6 +111,7 @@ def _markdown(report: WatchReport, name: str) -> str:
     from bakeoff.report import gate_summary
 
     rows = "".join(
-        f"| {one.check} | {one.level.value} | {one.text.replace('|', '/')} |\n" for one in report.findings
+        f"| {finding.check} | {finding.level.value} | {finding.text.replace('|', '/')} |\n"
+        for finding in report.findings
     )
     return f"# Watch of {name}\n\n| check | | finding |\n|---|---|---|\n{rows}\n{gate_summary.sentence(report.gate)}\n"

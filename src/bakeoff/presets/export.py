@@ -120,7 +120,7 @@ def _preset(name: str) -> Preset:
 def _notes(material: ExportContext, preset: Preset) -> Iterator[str]:
     """Notes on null values and their reasons, and on means with incomplete truth (F55)."""
     if material.result.record.unread_truth:
-        incomplete = {one.query_id for one in material.result.record.unread_truth}
+        incomplete = {row.query_id for row in material.result.record.unread_truth}
         yield (
             f"The truth of {len(incomplete):,} queries names documents that were not read: means over them rest on "
             "incomplete truth (run.json, unread_truth)."

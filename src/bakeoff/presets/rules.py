@@ -41,10 +41,14 @@ class Band:
 
 _S0 = read_preset_file("lineage")
 S0_SCORE = tuple(
-    WeightedTerm(one.name, one.weight, one.per) for one in _S0.criteria if one.weight is not None
+    WeightedTerm(criterion.name, criterion.weight, criterion.per)
+    for criterion in _S0.criteria
+    if criterion.weight is not None
 )
 S0_BANDS = tuple(
-    Band(one.name, one.good, one.poor, one.smaller_is_better) for one in _S0.criteria if one.good is not None
+    Band(criterion.name, criterion.good, criterion.poor, criterion.smaller_is_better)
+    for criterion in _S0.criteria
+    if criterion.good is not None
 )
 S0_ACTIONS = _S0.actions
 

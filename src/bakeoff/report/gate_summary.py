@@ -9,18 +9,20 @@ from bakeoff.runtime.count_text import count, decimal, decimal_range
 
 def sentence(gate: GateResult) -> str:
     """The outcome in one line."""
-    bad = [one for one in gate.systems if not one.passed]
+    bad = [check for check in gate.systems if not check.passed]
     what = f"{gate.measure} of {count(len(gate.systems), 'system')}"
     if not bad:
         return f"Passed: {what} lost at most {gate.rules.margin:g} (95 %, one-sided)."
-    return f"Not passed: {len(bad)} of {len(gate.systems)}. " + " ".join(reason(one, gate) for one in bad[:3])
+    return f"Not passed: {len(bad)} of {len(gate.systems)}. " + " ".join(
+        reason(check, gate) for check in bad[:3]
+    )
 
 
 def reason(check: SystemCheck, gate: GateResult) -> str:
     """Why a system did not pass."""
-    regressed = [one for one in check.categories if one.regressed]
+    regressed = [change for change in check.categories if change.regressed]
     if check.verdict == "no worse" and regressed:
-        losses = ", ".join(f"{one.category} {_points(one.difference)}" for one in regressed)
+        losses = ", ".join(f"{change.category} {_points(change.difference)}" for change in regressed)
         return f"{check.system} lost in {losses}."
     if check.verdict == "worse":
         return (
@@ -56,7 +58,7 @@ def summary(gate: GateResult) -> str:
 def table(gate: GateResult) -> tuple[list[str], list[list[str]]]:
     """Headers and rows, one per system."""
     headers = ["system", "before", "after", "change", "90 % interval", "questions", ""]
-    return headers, [_cells(one) for one in gate.systems]
+    return headers, [_cells(check) for check in gate.systems]
 
 
 def _cells(one: SystemCheck) -> list[str]:
@@ -67,10 +69,10 @@ def _cells(one: SystemCheck) -> list[str]:
 
 def _categories(gate: GateResult) -> list[str]:
     rows = [
-        [check.system, one.category, str(one.n), _points(one.difference), f"{one.p:.3f}"]
+        [check.system, change.category, str(change.n), _points(change.difference), f"{change.p:.3f}"]
         for check in gate.systems
-        for one in check.categories
-        if one.regressed
+        for change in check.categories
+        if change.regressed
     ]
     return (
         ["", *markdown_tables.table(["system", "category", "questions", "change", "p (Holm)"], rows, left=2)]

@@ -163,7 +163,7 @@ def runs_section(found: RunsComparison, truth: str) -> ReportSection:
     """The section of a report; `truth` is whose judgments were used."""
     grid = runs_grid(found)
     best = found.comparison.best
-    runs = len({one.run for one in found.systems})
+    runs = len({system.run for system in found.systems})
     finding = (
         f"{best} has the best mean of all systems in {runs} runs" if best else "The runs share no question"
     )
@@ -176,7 +176,7 @@ def runs_grid(found: RunsComparison) -> TextTable:
         "system", "run", "date", found.comparison.measure, "difference", "interval", "better / worse / equal",
         "Holm p",
     )  # fmt: skip
-    return TextTable(headings, tuple(_row(found, one) for one in found.order_systems()), left=3)
+    return TextTable(headings, tuple(_row(found, row) for row in found.order_systems()), left=3)
 
 
 def _row(found: RunsComparison, one: DatedSystem) -> tuple[str, ...]:
@@ -197,7 +197,7 @@ def comparison_json(found: RunsComparison) -> dict[str, object]:
         "measure": comparison.measure,
         "best": comparison.best,
         "systems": [
-            {**asdict(one), "mean": comparison.summary(one.name).mean} for one in found.order_systems()
+            {**asdict(row), "mean": comparison.summary(row.name).mean} for row in found.order_systems()
         ],
         "pairs": [{**asdict(pair), "effective_n": pair.effective_n} for pair in comparison.pairs],
     }

@@ -47,12 +47,12 @@ def with_consent(command: Callable[..., object]) -> Callable[..., object]:
         allow_host: list[str] | None = None,
         allow_key: list[str] | None = None,
         allow_code: list[str] | None = None,
-        **given: object,
+        **values: object,
     ) -> object:
         from bakeoff.storage.consent import allow
 
         allow(allow_host or [], allow_key or [], allow_code or [])
-        return command(*args, **given)
+        return command(*args, **values)
 
     options = {"allow_host": Hosts, "allow_key": Keys, "allow_code": Code}
     return declare_options(call, command, {name: (kind, None) for name, kind in options.items()})

@@ -133,7 +133,7 @@ def import_(
     from bakeoff.review.importing import import_folder, into_ledger
     from bakeoff.review.review_folder import ReviewFolder
 
-    home = into or next((one for one in (folder, folder.parent) if (one / "pool.json").is_file()), None)
+    home = into or next((place for place in (folder, folder.parent) if (place / "pool.json").is_file()), None)
     review = ReviewFolder(home) if home else None
     imported = import_folder(folder, review.pool() if review else None, include_unmarked=include_unmarked)
     added = into_ledger(imported, review.ledger, final=adjudicate) if review else None
@@ -160,8 +160,8 @@ def status(
     from bakeoff.runs.analysis import open_run
 
     state = load_state(open_review(folder))
-    given = run or (folder if (folder / "run.json").is_file() else None)
-    sides = compare_with_run(state, open_run(given)) if given else []
+    run_folder = run or (folder if (folder / "run.json").is_file() else None)
+    sides = compare_with_run(state, open_run(run_folder)) if run_folder else []
     if not console.print_json(lambda: status_json(state, sides, seed)):
         print_status(state, sides, seed, folder)
 
@@ -236,18 +236,18 @@ def judgments(
 
     review = open_review(folder)
     state = load_state(review)
-    filled = _suggested_grades(review, state, with_suggestions) if with_suggestions else {}
-    named = named_with_stability(review.folder, with_suggestions) if with_suggestions else ""
-    made = make_set(state.pool, state.settled, rules=not people_only, suggested=filled, model=named)
-    if not made.rows:
+    suggested = _suggested_grades(review, state, with_suggestions) if with_suggestions else {}
+    model_name = named_with_stability(review.folder, with_suggestions) if with_suggestions else ""
+    final = make_set(state.pool, state.settled, rules=not people_only, suggested=suggested, model=model_name)
+    if not final.rows:
         raise SettingError(f"{folder} has no judgments yet. Judge first: bakeoff review serve {folder}")
     if out.exists():
         raise SettingError(
             f"{out} already exists. Judgment sets are never overwritten: choose another --out."
         )
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_file(out, judgments_text(made).encode())
-    print_set(made, state, out)
+    write_file(out, judgments_text(final).encode())
+    print_set(final, state, out)
 
 
 def _suggested_grades(review: ReviewFolder, state: ReviewState, model: str) -> dict[str, int]:

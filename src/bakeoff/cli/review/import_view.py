@@ -94,8 +94,8 @@ def print_import(
         console.print_line(
             f"– skipped: {first}{', …' if len(imported.incomplete) > SKIPPED else ''}", style="dim"
         )
-    for one in imported.refused:
-        console.warn(one.reason)
+    for refusal in imported.refused:
+        console.warn(refusal.reason)
     for note in imported.notes:
         console.warn(note)
     _print_conflicts(imported)
@@ -122,10 +122,10 @@ def import_json(
         "incomplete": [str(sheet.path) for sheet in imported.incomplete],
         "unmarked": [str(sheet.path) for sheet in imported.unmarked],
         "by_rule": [str(sheet.path) for sheet in imported.by_rule],
-        "refused": [{"file": str(one.path), "reason": one.reason} for one in imported.refused],
+        "refused": [{"file": str(refusal.path), "reason": refusal.reason} for refusal in imported.refused],
         "notes": list(imported.notes),
-        "conflicts": [_conflict(one.opinions, one.item) for one in imported.conflicts],
-        "overruled": [one.item for one in imported.overruled],
+        "conflicts": [_conflict(conflict.opinions, conflict.item) for conflict in imported.conflicts],
+        "overruled": [outcome.item for outcome in imported.overruled],
         "new_in_ledger": added,
         "figures": figures_json(figures) if figures else None,
         "as_stored": [_stored_json(one) for one in stored],
@@ -142,10 +142,10 @@ def write_human_reviews(imported: ImportedReview, out: Path, k: int, seed: int) 
     out.mkdir(parents=True, exist_ok=True)
     figures = _figures(imported, k, seed)
     paths = []
-    for one in figures.systems:
-        name = file_name("", one.system).removeprefix("review_x_").removesuffix(".yaml")
+    for row in figures.systems:
+        name = file_name("", row.system).removeprefix("review_x_").removesuffix(".yaml")
         path = out / f"human_review_{name}.json"
-        text = json.dumps({"model": one.system, "k": k, **system_json(one)}, indent=1, ensure_ascii=False)
+        text = json.dumps({"model": row.system, "k": k, **system_json(row)}, indent=1, ensure_ascii=False)
         write_file(path, text.encode() + b"\n")
         paths.append(path)
     return paths
@@ -156,15 +156,15 @@ def _figures(imported: ImportedReview, k: int, seed: int) -> ReviewFigures:
 
 
 def _print_conflicts(imported: ImportedReview) -> None:
-    for one in imported.conflicts[:SHOWN]:
-        votes = "; ".join(f"{two.label.value} ({two.where})" for two in one.opinions)
-        console.warn(f"{one.item}: {votes}. It counts as unjudged until one is corrected.")
+    for conflict in imported.conflicts[:SHOWN]:
+        votes = "; ".join(f"{two.label.value} ({two.where})" for two in conflict.opinions)
+        console.warn(f"{conflict.item}: {votes}. It counts as unjudged until one is corrected.")
     if len(imported.conflicts) > SHOWN:
         console.warn(f"{len(imported.conflicts) - SHOWN} more conflicts; --json lists all.")
 
 
 def _conflict(opinions: Iterable[Vote], item: str) -> dict[str, object]:
-    return {"item": item, "said": [{"judgment": one.label.value, "where": one.where} for one in opinions]}
+    return {"item": item, "said": [{"judgment": vote.label.value, "where": vote.where} for vote in opinions]}
 
 
 def _print_stored(imported: ImportedReview, folder: Path) -> None:

@@ -53,7 +53,7 @@ def _print_pairs(figures: ReviewFigures) -> None:
 
 def print_sides(sides: Sequence[AutoVsHuman]) -> None:
     """Print automated, human-adjusted and combined means, if some question was judged completely."""
-    shown = [one for one in sides if one.human.n or not one.category]
+    shown = [side for side in sides if side.human.n or not side.category]
     if not any(one.human.n for one in shown):
         return
     _print_table(sides_grid(shown))
@@ -72,8 +72,8 @@ def figures_json(figures: ReviewFigures) -> dict[str, object]:
     """The measures as JSON."""
     return {
         "k": figures.k,
-        "systems": [{"system": one.system, **system_json(one)} for one in figures.systems],
-        "pairs": [asdict(one) for one in figures.pairs],
+        "systems": [{"system": row.system, **system_json(row)} for row in figures.systems],
+        "pairs": [asdict(pair) for pair in figures.pairs],
         "common": list(figures.common),
         "on_common": {system: dict(means) for system, means in figures.on_common.items()},
     }

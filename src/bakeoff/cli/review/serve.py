@@ -126,7 +126,7 @@ def _open_or_pool(folder: Path, labels: LabelChoice | None) -> ReviewFolder:
 def _run(folder: Path, review: ReviewFolder) -> Path | None:
     """The run whose stored texts give a passage's context; None if it is not found."""
     near = (folder, review.folder.resolve().parent.parent / "runs" / review.folder.resolve().name)
-    return next((one for one in near if (one / "run.json").is_file()), None)
+    return next((place for place in near if (place / "run.json").is_file()), None)
 
 
 def _open(address: str) -> None:

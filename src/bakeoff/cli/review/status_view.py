@@ -34,7 +34,7 @@ def print_status(review: ReviewState, sides: Sequence[AutoVsHuman], seed: int, f
     pool, settled = review.pool, review.settled
     for note in review.notes:
         console.warn(note)
-    states = Counter(one.state for one in settled.values())
+    states = Counter(outcome.state for outcome in settled.values())
     decided = (OutcomeState.AGREED, OutcomeState.ADJUDICATED)
     done = sum(settled[item.id].state in decided for item in pool.open)
     console.print_line(f"{pool.run}: {pool.summary}")
@@ -45,11 +45,15 @@ def print_status(review: ReviewState, sides: Sequence[AutoVsHuman], seed: int, f
     if states[OutcomeState.OPEN]:
         left = estimate(states[OutcomeState.OPEN], review.read.entries)
         console.print_line(f"  time left: {left.sentence}")
-    by = Counter(one.reviewer for item in settled.values() for one in item.opinions if not one.auto)
-    if not by:
+    counts_by_reviewer = Counter(
+        vote.reviewer for item in settled.values() for vote in item.opinions if not vote.auto
+    )
+    if not counts_by_reviewer:
         _print_nobody(folder)
         return
-    console.print_line("  " + ", ".join(f"{name} {count:,}" for name, count in by.most_common()))
+    console.print_line(
+        "  " + ", ".join(f"{name} {count:,}" for name, count in counts_by_reviewer.most_common())
+    )
     print_figures(review_figures(pool_rankings(pool), labels_of(settled), pool.k, seed))
     print_sides(sides)
 
@@ -64,15 +68,15 @@ def status_json(review: ReviewState, sides: Sequence[AutoVsHuman], seed: int) ->
     """The same as JSON."""
     pool = review.pool
     figures = review_figures(pool_rankings(pool), labels_of(review.settled), pool.k, seed)
-    still = sum(one.state is OutcomeState.OPEN for one in review.settled.values())
+    still = sum(outcome.state is OutcomeState.OPEN for outcome in review.settled.values())
     left = estimate(still, review.read.entries)
     return {
         "run": pool.run,
         "items": len(pool.items),
-        "states": dict(Counter(one.state.value for one in review.settled.values())),
+        "states": dict(Counter(outcome.state.value for outcome in review.settled.values())),
         "open_seconds": [left.low_s, left.high_s],
         "figures": figures_json(figures),
-        "sides": [asdict(one) for one in sides],
+        "sides": [asdict(side) for side in sides],
         "notes": list(review.notes),
     }
 
@@ -91,8 +95,8 @@ def print_next(review: ReviewState, outlook: StoppingAdvice, ranked: Sequence[Ra
     )
     headers = ["difference", "lowest", "highest", "possible winners"]
     rows = [
-        [f"{one.a} − {one.b}", decimal(one.low, 3, "+"), decimal(one.high, 3, "+"), _outcomes(one)]
-        for one in outlook.bounds
+        [f"{bound.a} − {bound.b}", decimal(bound.low, 3, "+"), decimal(bound.high, 3, "+"), _outcomes(bound)]
+        for bound in outlook.bounds
     ]
     console.table(headers, rows, right=(1, 2))
     console.print_line(advice(outlook), style="bold")
@@ -100,7 +104,7 @@ def print_next(review: ReviewState, outlook: StoppingAdvice, ranked: Sequence[Ra
         return
     console.print_line()
     items = review.pool.by_id()
-    shown = [[one.item, one.query, " ".join(items[one.item].text.split())[:WORDS]] for one in ranked]
+    shown = [[item.item, item.query, " ".join(items[item.item].text.split())[:WORDS]] for item in ranked]
     console.table(["judge next", "question", "passage"], shown)
 
 
@@ -144,10 +148,12 @@ def print_panel(found: AgreementReport, review: ReviewState) -> None:
     else:
         _print_coefficients(found)
     _print_rules(found)
-    for one in found.self_agreement:
-        console.print_line(f"{one.reviewer} gave the same answer on {one.same} of {one.items} hidden repeats")
+    for repeat in found.self_agreement:
+        console.print_line(
+            f"{repeat.reviewer} gave the same answer on {repeat.same} of {repeat.items} hidden repeats"
+        )
     if found.queue:
-        ids = ", ".join(one.item for one in found.queue[:SHOWN])
+        ids = ", ".join(item.item for item in found.queue[:SHOWN])
         need = "1 passage needs" if len(found.queue) == 1 else f"{len(found.queue)} passages need"
         console.print_line(f"{need} a third opinion (import --adjudicate): {ids}")
     _print_swapped(found)
@@ -164,13 +170,13 @@ def _print_coefficients(found: AgreementReport) -> None:
     console.print_line()
     pairs = [
         [
-            f"{one.a} / {one.b}",
-            decimal(one.same, 3),
-            coefficient(one.labels),
-            coefficient(one.grades),
-            str(one.labels.items),
+            f"{pair.a} / {pair.b}",
+            decimal(pair.same, 3),
+            coefficient(pair.labels),
+            coefficient(pair.grades),
+            str(pair.labels.items),
         ]
-        for one in found.pairs
+        for pair in found.pairs
     ]
     console.table(["Cohen's kappa", "same", "judgments", "grades (weighted)", "n"], pairs, right=(1, 2, 3, 4))
 
@@ -178,13 +184,13 @@ def _print_coefficients(found: AgreementReport) -> None:
 def _print_rules(found: AgreementReport) -> None:
     rows = [
         [
-            one.rule,
-            str(one.filled),
-            str(one.looked_at),
-            str(one.overruled),
-            decimal_range(one.low, one.high, 3),
+            rule.rule,
+            str(rule.filled),
+            str(rule.looked_at),
+            str(rule.overruled),
+            decimal_range(rule.low, rule.high, 3),
         ]
-        for one in found.rules
+        for rule in found.rules
     ]
     if rows:
         console.print_line()
@@ -197,14 +203,14 @@ def _print_swapped(found: AgreementReport) -> None:
     console.print_line()
     rows = [
         [
-            one.reviewer,
-            f"{one.pair.a} − {one.pair.b}",
-            decimal(one.pair.difference, 3, "+"),
-            decimal_range(one.pair.interval.low, one.pair.interval.high, 3, "+"),
-            str(len(one.pair.queries)),
-            one.says or "tied",
+            outcome.reviewer,
+            f"{outcome.pair.a} − {outcome.pair.b}",
+            decimal(outcome.pair.difference, 3, "+"),
+            decimal_range(outcome.pair.interval.low, outcome.pair.interval.high, 3, "+"),
+            str(len(outcome.pair.queries)),
+            outcome.says or "tied",
         ]
-        for one in found.swapped
+        for outcome in found.swapped
     ]
     console.table(
         ["reviewer alone", "SemPrec", "mean", "95 % interval", "n", "better"], rows, right=(2, 3, 4)
@@ -225,27 +231,27 @@ def _print_swapped(found: AgreementReport) -> None:
 def panel_json(found: AgreementReport) -> dict[str, object]:
     """The same as JSON."""
     data = asdict(found)
-    data["queue"] = [one.item for one in found.queue]
+    data["queue"] = [item.item for item in found.queue]
     data["survives_swapping"] = found.survives
     return data
 
 
-def print_set(made: JudgmentSet, review: ReviewState, out: Path) -> None:
+def print_set(final: JudgmentSet, review: ReviewState, out: Path) -> None:
     """Print what a judgment set holds."""
-    left = len(review.pool.items) - len(made.rows)
+    left = len(review.pool.items) - len(final.rows)
     console.print_json(
         {
             "out": out,
-            "fingerprint": made.fingerprint(),
-            "judgments": len(made.rows),
-            "queries": len(made.queries),
+            "fingerprint": final.fingerprint(),
+            "judgments": len(final.rows),
+            "queries": len(final.queries),
             "left_out": left,
         }
     )
     for note in review.notes:
         console.warn(note)
-    console.print_line(f"{len(made.rows):,} judgments of {len(made.queries)} questions written to {out}")
-    console.print_line(f"fingerprint {made.fingerprint()}")
+    console.print_line(f"{len(final.rows):,} judgments of {len(final.queries)} questions written to {out}")
+    console.print_line(f"fingerprint {final.fingerprint()}")
     if left:
         console.print_line(f"{left:,} passages without a final grade are left out", style="dim")
     console.print_line(f"Next     judgments: {out} in bakeoff.yaml, then: bakeoff run")

@@ -77,7 +77,7 @@ def suggest(
     from bakeoff.review.review_folder import load_state, open_review
     from bakeoff.review.suggesting import opinion_on
     from bakeoff.review.suggestions import read_suggestions, suggestions_file, to_ask, to_ask_again
-    from bakeoff.review.suggestions import suggest as asked_in_turn
+    from bakeoff.review.suggestions import suggest as ask_in_turn
 
     review = open_review(folder)
     state, path = load_state(review), out or suggestions_file(review.folder, model)
@@ -85,7 +85,7 @@ def suggest(
     server = _server(url, key_env, ServerTimeouts(timeout, retries, rate))
     console.print_line(f"sending {len(items):,} passages with their questions to {model} at {server.host}")
     try:
-        ask = partial(asked_in_turn, path=path, model=model, server=server.host,
+        ask = partial(ask_in_turn, path=path, model=model, server=server.host,
                       ask=lambda item: opinion_on(server, model, item))  # fmt: skip
         found = list(_with_progress(ask(items), len(items)))
         for _ in ask(to_ask_again(state.pool, path, again)):
@@ -95,7 +95,7 @@ def suggest(
     _print_suggestions(found, path, model_figures(path, state))
 
 
-def _server(url: str | None, key_env: str, patience: ServerTimeouts) -> JsonClient:
+def _server(url: str | None, key_env: str, timeouts: ServerTimeouts) -> JsonClient:
     """A client of the chat-completions server; an address with a password is refused."""
     from pydantic import TypeAdapter, ValidationError
 
@@ -106,12 +106,12 @@ def _server(url: str | None, key_env: str, patience: ServerTimeouts) -> JsonClie
         from bakeoff.runtime.json_client import Address, JsonClient
     except ModuleNotFoundError as exc:
         raise MissingExtraError("review suggest needs urllib3: pip install 'bakeoff[openai]'") from exc
-    given = url or get_setting(VARIABLE) or ADDRESS
+    url_text = url or get_setting(VARIABLE) or ADDRESS
     try:
-        address: str = TypeAdapter(Address).validate_python(given)
+        address: str = TypeAdapter(Address).validate_python(url_text)
     except ValidationError as exc:
         raise SettingError(f"--url: {exc.errors(include_url=False, include_input=False)[0]['msg']}") from None
-    return JsonClient(address, key_env, patience, ModelFailure, SettingSource.USER)
+    return JsonClient(address, key_env, timeouts, ModelFailure, SettingSource.USER)
 
 
 def _with_progress(suggestions: Iterator[Suggestion], total: int) -> Iterator[Suggestion]:
@@ -129,7 +129,7 @@ def model_figures(path: Path, state: ReviewState) -> ModelAgreement | None:
     suggestions = read_suggestions(path)
     if not suggestions:
         return None
-    missing = sum(one.grade is None for one in suggestions)
+    missing = sum(suggestion.grade is None for suggestion in suggestions)
     known = grades(state.pool, suggestions)
     return model_agreement(suggestions[0].model, known, missing, state.settled, grade_stability(path))
 

@@ -44,7 +44,7 @@ def store(
     plugin = registry.load("stores", name)
     params, gaps = params_of(plugin, set_ or []), dict(getattr(plugin, "gaps", {}))
     with TempDir("store") as folder:
-        tried = StoreFixture(
+        fixture = StoreFixture(
             name=name,
             plugin=cast("type[CompleteStore]", plugin),
             folder=folder,
@@ -53,22 +53,22 @@ def store(
             recall=recall,
             score_error=score_error,
         )
-        engine = smoke_test.engine(tried)
+        engine = smoke_test.engine(fixture)
         console.print_line(f"{name}: {engine}")
-        checks = list(smoke_test.outcomes(tried))
+        checks = list(smoke_test.outcomes(fixture))
         failed = any(row.state == "failed" for row in checks)
-        figures = None if failed else smoke_test.figures(tried)
+        figures = None if failed else smoke_test.figures(fixture)
         _show(engine, checks, figures)
-        smoke_test.sweep(tried)
+        smoke_test.sweep(fixture)
     if failed:
         raise typer.Exit(1)
 
 
-def params_of(plugin: type[Store], given: list[str]) -> JsonObject:
+def params_of(plugin: type[Store], settings: list[str]) -> JsonObject:
     """Nested parameters, validated by the store's own model."""
     from pydantic import ValidationError
 
-    params = _nest_settings(given)
+    params = _nest_settings(settings)
     try:
         plugin.Params(**params)
     except ValidationError as exc:
@@ -78,16 +78,16 @@ def params_of(plugin: type[Store], given: list[str]) -> JsonObject:
     return params
 
 
-def _nest_settings(given: list[str]) -> JsonObject:
+def _nest_settings(settings: list[str]) -> JsonObject:
     from bakeoff.cli.trials.part import given_value
 
-    made: JsonObject = {}
-    for item in given:
+    params: JsonObject = {}
+    for item in settings:
         path, sign, value = item.partition("=")
         if not sign or not path.strip():
             raise SettingError(f"--set {item!r} is not key=value. Write --set build.m=32.")
         *outer, last = path.strip().split(".")
-        inner = made
+        inner = params
         for part in outer:
             inner = inner.setdefault(part, {})
             if not isinstance(inner, dict):
@@ -95,7 +95,7 @@ def _nest_settings(given: list[str]) -> JsonObject:
                     f"--set {item!r}: {part} is already {inner!r}, which has no nested values."
                 )
         inner[last] = given_value(value, f"--set {item}")
-    return made
+    return params
 
 
 def _show(engine: str, checks: list[CheckOutcome], figures: SmokeFigures | None) -> None:

@@ -68,7 +68,7 @@ def _print_facts(report: ValidationReport) -> None:
     if report.corpus is None:
         return
     corpus = report.corpus
-    files = sum(one.files for one in corpus.skipped)
+    files = sum(group.files for group in corpus.skipped)
     skipped = f" · {files:,} file{'' if files == 1 else 's'} skipped" if files else ""
     language = f" · {corpus.language}" if corpus.language else ""
     size = f"{count(corpus.documents, 'document')}, {corpus.characters:,} characters"

@@ -62,18 +62,18 @@ def key_measures_json(result: Result) -> list[CategoryMeans]:
     """The key measure of each category; empty if the preset names none."""
     return [
         {
-            "category": one.category,
-            "measure": one.measure,
+            "category": row.category,
+            "measure": row.measure,
             "systems": {
                 system: {
                     "mean": mean.value,
                     "interval": [mean.interval.low, mean.interval.high],
                     "n": mean.n,
                 }
-                for system, mean in one.means.items()
+                for system, mean in row.means.items()
             },
         }
-        for one in key_measures(result, read_grid(result), result.done)
+        for row in key_measures(result, read_grid(result), result.done)
     ]
 
 

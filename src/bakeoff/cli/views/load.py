@@ -57,8 +57,8 @@ def print_load(done: LoadOutcome) -> None:
     for label, why in found.failed.items():
         console.warn(f"{label}: {why}")
     console.print_line()
-    for one in closing_sentences(found):
-        console.print_line(one.text, style="bold")
+    for sentence in closing_sentences(found):
+        console.print_line(sentence.text, style="bold")
     console.print_line(f"{done.folder}/record.json")
 
 
@@ -66,15 +66,15 @@ def _print_comparisons(found: LoadSession, names: dict[str, str]) -> None:
     """Print every pair under each load, with its ratio and corrected p."""
     rows = [
         [
-            names[one.pair.a],
-            names[one.pair.b],
-            one.load,
-            one.measure,
-            decimal(one.pair.ratio, 2),
-            _interval(one.pair.low, one.pair.high),
-            one.pair.note if one.pair.p_holm is None else f"{one.pair.p_holm:.3g}",
+            names[comparison.pair.a],
+            names[comparison.pair.b],
+            comparison.load,
+            comparison.measure,
+            decimal(comparison.pair.ratio, 2),
+            _interval(comparison.pair.low, comparison.pair.high),
+            comparison.pair.note if comparison.pair.p_holm is None else f"{comparison.pair.p_holm:.3g}",
         ]
-        for one in compare_loads(found.points(), found.demand.seed)
+        for comparison in compare_loads(found.points(), found.demand.seed)
     ]
     if rows:
         console.print_line("Welch's test on logarithms over runs, Holm-corrected", style="bold")
@@ -134,7 +134,8 @@ def _quality(point: LoadPoint, found: LoadSession) -> float | None:
     if point.quality.median is not None:
         return point.quality.median
     return next(
-        (one.grade.measured for one in found.targets if one.label == point.system and one.grade), None
+        (target.grade.measured for target in found.targets if target.label == point.system and target.grade),
+        None,
     )
 
 
@@ -179,7 +180,7 @@ def _print_costs(done: LoadOutcome) -> None:
     rows = [[system, *one.texts] for system, one in done.found.costs.items()]
     console.table(headers, rows, right=(1, 2, 3))
     console.print_line(f"at prices of {done.prices.date}", style="dim")
-    for note in dict.fromkeys(note for one in done.found.costs.values() for note in one.notes):
+    for note in dict.fromkeys(note for cost in done.found.costs.values() for note in cost.notes):
         console.print_line(f"– {note}", style="dim")
     console.print_line()
 
@@ -217,7 +218,7 @@ def print_clients(found: LoadSession, names: Mapping[str, str]) -> None:
     last = {(one.system, one.load): one for one in found.passes if one.team}
     if not last:
         return
-    rows = [[names[one.system], *_row(member, one)] for one in last.values() for member in one.team]
+    rows = [[names[run.system], *_row(member, run)] for run in last.values() for member in run.team]
     console.print_line(
         "Client processes, last run; speeds over the time in which all were sending", style="bold"
     )
@@ -234,7 +235,7 @@ def _row(member: ClientResult, one: Pass) -> list[str]:
     clock = [values["wall_offset_ms"], values["offset_unsure_ms"]]
     began = values["began_s"]
     if member.lost:
-        return [member.name, "lost", *["–"] * 4, *(decimal(one, 3) for one in clock), "–"]
+        return [member.name, "lost", *["–"] * 4, *(decimal(value, 3) for value in clock), "–"]
     return [
         member.name,
         f"{values['answered']:,}",
@@ -242,6 +243,6 @@ def _row(member: ClientResult, one: Pass) -> list[str]:
         decimal(values["p99_ms"], 3),
         decimal(values["lag_p99_ms"], 3),
         decimal(None if began is None else round(began * 1e3, 1) + 0.0, 1),  # no minus before a zero
-        *(decimal(one, 3) for one in clock),
+        *(decimal(value, 3) for value in clock),
         decimal(values["drift_ppm"], 1),
     ]

@@ -158,7 +158,7 @@ def _print_prices(result: Result) -> None:
     if prices is None:
         return
     console.print_line(f"Costs at prices of {prices.date}, queries at the speed of one thread", style="dim")
-    for note in dict.fromkeys(note for one in run_costs(result, prices).values() for note in one.notes):
+    for note in dict.fromkeys(note for cost in run_costs(result, prices).values() for note in cost.notes):
         console.print_line(f"– {note}", style="dim")
 
 
@@ -167,7 +167,7 @@ def _form_columns(result: Result, systems: list[str]) -> list[Column]:
     if not form_families(result):
         return []
     stored = {row["system"]: row["vector_bytes"] for row in result.systems.to_pylist()}
-    return [("bytes per\nvector", [f"{stored[one]:,}" if stored[one] else "–" for one in systems])]
+    return [("bytes per\nvector", [f"{stored[system]:,}" if stored[system] else "–" for system in systems])]
 
 
 def _speed_columns(result: Result, systems: list[str]) -> list[Column]:
@@ -227,10 +227,10 @@ def _print_synthetic(result: Result) -> None:
     """Print how many questions are machine-written drafts."""
     drafts, every = sum(result.queries["synthetic"].to_pylist()), result.queries.num_rows
     if drafts:
-        which = (
+        drafted = (
             f"All {every:,} questions are" if drafts == every else f"{drafts:,} of {every:,} questions are"
         )
-        print_field("", f"{which} synthetic drafts: they show that systems work, not what your users need.")
+        print_field("", f"{drafted} synthetic drafts: they show that systems work, not what your users need.")
 
 
 def _print_negatives(result: Result, system: str) -> None:
@@ -282,10 +282,10 @@ def _print_spread(result: Result) -> None:
 
 
 def _print_failed(result: Result) -> None:
-    alike: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for system, reason in result.failed.items():
-        alike.setdefault(reason, []).append(system)
-    for reason, systems in alike.items():
+        by_reason.setdefault(reason, []).append(system)
+    for reason, systems in by_reason.items():
         print_field("failed", f"{', '.join(systems)}: {reason}")
     if result.failed:
         done = len(result.done)
@@ -302,8 +302,8 @@ def _print_failed(result: Result) -> None:
 def print_field(name: str, text: str, indent: int = LABEL) -> None:
     """Print a labelled paragraph, wrapped to the terminal."""
     width = max(console.out.width - indent, 40)
-    whole = one_line(text).replace(" %", f"{HARD_SPACE}%").replace(" ·", f"{HARD_SPACE}·")
-    first, *rest = textwrap.wrap(whole, width, break_long_words=False, break_on_hyphens=False) or [""]
+    line_text = one_line(text).replace(" %", f"{HARD_SPACE}%").replace(" ·", f"{HARD_SPACE}·")
+    first, *rest = textwrap.wrap(line_text, width, break_long_words=False, break_on_hyphens=False) or [""]
     console.print_line(f"{name:<{indent}}{first.replace(HARD_SPACE, ' ')}")
     for line in rest:
         console.print_line(" " * indent + line.replace(HARD_SPACE, " "))

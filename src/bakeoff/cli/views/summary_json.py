@@ -108,8 +108,13 @@ def _factors_json(found: FactorAnalysis | None) -> dict[str, object] | None:
     if found is None:
         return None
     shares = [
-        {"factor": one.factor, "levels": one.levels, "share": one.adjusted, "interval": [one.low, one.high]}
-        for one in found.factors
+        {
+            "factor": factor.factor,
+            "levels": factor.levels,
+            "share": factor.adjusted,
+            "interval": [factor.low, factor.high],
+        }
+        for factor in found.factors
     ]
     confounded = [list(group) for group in found.confounded]
     return {"shares": shares, "confounded": confounded, "notes": list(found.notes)}

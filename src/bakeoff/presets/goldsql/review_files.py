@@ -56,7 +56,7 @@ class StoredCounts:
 
     def count(self, label: Label) -> int:
         """The number of results with a label."""
-        return sum(one.counts[label] for one in self.queries)
+        return sum(query.counts[label] for query in self.queries)
 
     @property
     def precision(self) -> float:

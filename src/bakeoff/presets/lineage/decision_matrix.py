@@ -88,7 +88,9 @@ def decision_matrix(*results: Result) -> DecisionMatrix | None:
     if owner is None:
         return None
     current = owner.system(str(owner.record.current))
-    criteria = tuple(one for one in read_preset_file("lineage").criteria if one.weight is not None)
+    criteria = tuple(
+        criterion for criterion in read_preset_file("lineage").criteria if criterion.weight is not None
+    )
     names = dated_names(results)
     columns = {
         (result, system): _column(result, system, names[result.record.run, system], criteria)
@@ -113,9 +115,9 @@ def name_current(results: Sequence[Result], name: str | None) -> list[Result]:
 def lineage_values(result: Result, system: str) -> dict[str, float | None]:
     """A system's value of every criterion of the lineage preset, by the criterion's name."""
     found = {
-        one.name: _mean(result, system, one.measure)
-        for one in read_preset_file("lineage").criteria
-        if one.measure
+        criterion.name: _mean(result, system, criterion.measure)
+        for criterion in read_preset_file("lineage").criteria
+        if criterion.measure
     }
     dims = dict(zip(result.systems["system"].to_pylist(), result.systems["dims"].to_pylist(), strict=True))
     return {**found, "latency_ms": result.timing(system, "total", "mean_ms"), "dims": dims[system]}
@@ -133,7 +135,7 @@ def shown_value(criterion: Criterion, value: float | None) -> str:
 
 def _column(result: Result, system: str, name: str, criteria: tuple[Criterion, ...]) -> MatrixColumn:
     values = lineage_values(result, system)
-    return MatrixColumn(name, tuple(values[one.name] for one in criteria), weighted_score(values))
+    return MatrixColumn(name, tuple(values[criterion.name] for criterion in criteria), weighted_score(values))
 
 
 def _mean(result: Result, system: str, measure: str) -> float | None:

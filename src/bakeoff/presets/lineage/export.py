@@ -101,7 +101,7 @@ def conclude(materials: Sequence[ExportContext]) -> Conclusion:
     runs = compare_runs([material.result for material in materials])
     verdict = decide(Evidence(runs.comparison))
     name = verdict.system or runs.comparison.best
-    homes = {one.name: (one.run, one.label) for one in runs.systems}
+    homes = {system.name: (system.run, system.label) for system in runs.systems}
     by_run = {material.run: material for material in materials}
     best_of_all = (by_run[homes[name][0]], homes[name][1]) if name else None
     return Conclusion(best_of_all, verdict.sentence)
@@ -117,7 +117,7 @@ def model_names(materials: Sequence[ExportContext]) -> dict[tuple[str, str], str
         names = {row["system"]: _model_name(row) for row in material.systems}
         files = {file_name(name).casefold() for name in names.values()}
         alike = len(files) < len(names)
-        found |= {(material.run, one): (material.slugs if alike else names)[one] for one in names}
+        found |= {(material.run, name): (material.slugs if alike else names)[name] for name in names}
     times = Counter(file_name(name).casefold() for name in found.values())
     return {
         (run, one): name if times[file_name(name).casefold()] == 1 else f"{name} @ {run}"

@@ -304,7 +304,7 @@ def seen_under_load(result: Result, system: str) -> LoadSummary:
         record = open_load(result.path).record
     except BakeoffError:
         return LoadSummary()  # the report's section on load explains it
-    built = [one for one in record["systems"] if one["system"] == system and one["build_time_s"] is not None]
+    built = [row for row in record["systems"] if row["system"] == system and row["build_time_s"] is not None]
     points = [point for point in record["points"] if not point["probe"]] or record["points"]
     mine = sorted((point for point in points if point["system"] == system), key=load_weight)
     return LoadSummary(
@@ -316,4 +316,4 @@ def seen_under_load(result: Result, system: str) -> LoadSummary:
 def _engine(stored: Mapping[str, Json]) -> Mapping[str, Json] | None:
     """The server's figures if there is one, else the client's, which holds embedded engines."""
     sides = [stored.get(side) or {} for side in ("server", "client")]
-    return next((one for one in sides if one.get("avg_memory_mb") is not None), None)
+    return next((side for side in sides if side.get("avg_memory_mb") is not None), None)

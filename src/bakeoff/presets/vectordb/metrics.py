@@ -98,7 +98,7 @@ def _score_chunks(chunks: Sequence[object], ground_truth: object, k: int, name: 
     relevant = _relevant(ground_truth)
     if not relevant:
         return None
-    documents = [doc_id(one) for one in chunks[:k]]
+    documents = [doc_id(chunk) for chunk in chunks[:k]]
     if measure.definition.chunk_depth:  # the ranking contains each document once
         documents = [one for one in dict.fromkeys(documents) if one]
     first = {document: place for place, document in reversed(list(enumerate(documents)))}

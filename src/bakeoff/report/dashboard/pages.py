@@ -176,8 +176,8 @@ def _side_by_side(result: Result, rows: list[explorer.ExploredQuery], systems: l
     found = explorer.returned_passages(result, query, text, systems)
     for system, column in zip(systems, st.columns(len(systems)), strict=True):
         column.subheader(literal(system))
-        for one in found[system]:
-            column.html(frames.passage(one))
+        for passage in found[system]:
+            column.html(frames.passage(passage))
         if not found[system]:
             column.info("returned nothing")
 
@@ -238,7 +238,7 @@ def review() -> None:
         return
     total = len(state.pool.items)
     settled = sum(
-        one.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for one in state.settled.values()
+        outcome.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for outcome in state.settled.values()
     )
     st.progress(settled / total if total else 0.0, f"{settled:,} of {total:,} results judged")
     st.dataframe(frames.reviewers(state.read.entries), hide_index=True)

@@ -235,11 +235,11 @@ def _order_notes(system: str, ranking: list[ServedRow]) -> Iterator[str]:
         )
 
 
-def _file_name(system: str, taken: Mapping[str, str], choice: ExportChoice) -> str:
+def _file_name(system: str, existing: Mapping[str, str], choice: ExportChoice) -> str:
     folder, extension = ("runs", "txt") if choice.format is Format.TREC else ("results", "json")
     slug = re.sub(r"[^A-Za-z0-9._=]+", "-", system).strip("-.") or "system"
-    names = (f"{folder}/{slug}{f'-{i}' if i > 1 else ''}.{extension}" for i in range(1, len(taken) + 2))
-    return next(name for name in names if name not in taken)
+    names = (f"{folder}/{slug}{f'-{i}' if i > 1 else ''}.{extension}" for i in range(1, len(existing) + 2))
+    return next(name for name in names if name not in existing)
 
 
 def _files(texts: Mapping[str, str], notes: Sequence[str]) -> Files:

@@ -79,11 +79,11 @@ class TakenSystem:
     framework: Framework = Framework.PYTHON
 
 
-def write_project(taken: TakenSystem, out: Path) -> None:
+def write_project(choice: TakenSystem, out: Path) -> None:
     """Write the project into a new folder, whole or not at all."""
-    if taken.system.retriever is not None:
+    if choice.system.retriever is not None:
         raise SettingError(
-            f"{taken.system.label} is a search of yours: there is nothing to take. Name another system."
+            f"{choice.system.label} is a search of yours: there is nothing to take. Name another system."
         )
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SettingError(f"{out} already exists and is not empty. Choose another folder with --out.")
@@ -91,7 +91,7 @@ def write_project(taken: TakenSystem, out: Path) -> None:
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     try:
-        _write_files(taken, part)
+        _write_files(choice, part)
         if out.is_dir():
             out.rmdir()
         part.rename(out)
@@ -99,20 +99,20 @@ def write_project(taken: TakenSystem, out: Path) -> None:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _write_files(taken: TakenSystem, folder: Path) -> None:
-    shutil.copyfile(taken.plan.queries, folder / QUERIES)
-    (folder / SETTINGS).write_text(_settings_text(taken, folder), encoding="utf-8")
-    _check_settings(taken, folder / SETTINGS)
-    questions = write_expected(expected_rankings(taken.result, taken.system.label), folder / EXPECTED)
-    write_measured(taken.result, taken.system.label, folder)
+def _write_files(choice: TakenSystem, folder: Path) -> None:
+    shutil.copyfile(choice.plan.queries, folder / QUERIES)
+    (folder / SETTINGS).write_text(_settings_text(choice, folder), encoding="utf-8")
+    _check_settings(choice, folder / SETTINGS)
+    questions = write_expected(expected_rankings(choice.result, choice.system.label), folder / EXPECTED)
+    write_measured(choice.result, choice.system.label, folder)
     (folder / "requirements.txt").write_text(
-        "".join(f"{line}\n" for line in _requirements(taken)), encoding="utf-8"
+        "".join(f"{line}\n" for line in _requirements(choice)), encoding="utf-8"
     )
-    words = _template_words(taken, questions)
+    words = _template_words(choice, questions)
     for name in SCRIPTS:
         (folder / name).write_text(_render(name, words), encoding="utf-8")
-    if taken.framework is not Framework.PYTHON:
-        script = _render(f"{taken.framework.value}.py", words)
+    if choice.framework is not Framework.PYTHON:
+        script = _render(f"{choice.framework.value}.py", words)
         (folder / RETRIEVER).write_text(script, encoding="utf-8")
 
 
@@ -128,17 +128,17 @@ def _render(name: str, words: Mapping[str, Any]) -> str:
     return environment.get_template(f"project/{name}.j2").render(words).rstrip() + "\n"
 
 
-def _settings_text(taken: TakenSystem, folder: Path) -> str:
+def _settings_text(choice: TakenSystem, folder: Path) -> str:
     import yaml
 
-    label, run = plain_text(taken.system.label), plain_text(taken.result.path.name)
+    label, run = plain_text(choice.system.label), plain_text(choice.result.path.name)
     head = f"# {label}: one system of the run {run}, as bakeoff measured it.\n"
-    return head + yaml.safe_dump(_settings(taken, folder), sort_keys=False, allow_unicode=True)
+    return head + yaml.safe_dump(_settings(choice, folder), sort_keys=False, allow_unicode=True)
 
 
-def _settings(taken: TakenSystem, folder: Path) -> dict[str, Any]:
+def _settings(choice: TakenSystem, folder: Path) -> dict[str, Any]:
     """The experiment's keys with one system instead of the grid; paths are relative to the new file."""
-    plan, system = taken.plan, taken.system
+    plan, system = choice.plan, choice.system
     dropped = GRID_KEYS | RUN_KEYS | {"corpus", "queries"}
     kept = plan.settings.model_dump(mode="json", exclude_unset=True, exclude=dropped)
     if plan.settings.preset:
@@ -164,8 +164,8 @@ def _part(
         params["dims"] = [
             spec.form.dims
         ]  # a list means truncated vectors; a single number may be a parameter of the plug-in
-    if query is not None and (given := _given(query, folder)):
-        params["query"] = given
+    if query is not None and (settings := _given(query, folder)):
+        params["query"] = settings
     return {f"{spec.name}@{depth}" if depth else spec.name: params}
 
 
@@ -174,14 +174,14 @@ def _mode(system: System, folder: Path) -> dict[str, Any] | list[dict[str, Any]]
     first = _part(system.mode, folder, depth=system.depth)
     if not system.rerank:
         return first
-    return [first, *(_part(one.part, folder, depth=one.depth) for one in system.rerank)]
+    return [first, *(_part(step.part, folder, depth=step.depth) for step in system.rerank)]
 
 
 def _given(params: BaseModel, folder: Path) -> dict[str, Any]:
     """The parameters that were set, with paths relative to a folder."""
-    given = params.model_dump(mode="json", exclude_unset=True, exclude_none=True)
-    paths = {name: value for name, value in params if isinstance(value, Path) and name in given}
-    return {**given, **{name: _relative(path, folder) for name, path in paths.items()}}
+    settings = params.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    paths = {name: value for name, value in params if isinstance(value, Path) and name in settings}
+    return {**settings, **{name: _relative(path, folder) for name, path in paths.items()}}
 
 
 def _relative(path: Path, folder: Path) -> str:
@@ -189,24 +189,24 @@ def _relative(path: Path, folder: Path) -> str:
     return os.path.relpath(path, folder.resolve())
 
 
-def _check_settings(taken: TakenSystem, path: Path) -> None:
+def _check_settings(choice: TakenSystem, path: Path) -> None:
     """Raise if the settings do not plan exactly the measured system."""
     plan = experiment.load(path)
-    if [one.identity() for one in plan.systems] != [taken.system.identity()]:
+    if [system.identity() for system in plan.systems] != [choice.system.identity()]:
         raise DataError(
-            f"{taken.system.label} cannot be written as a separate file: that file would plan another system."
+            f"{choice.system.label} cannot be written as a separate file: that file would plan another system."
         )
 
 
-def _requirements(taken: TakenSystem) -> list[str]:
+def _requirements(choice: TakenSystem) -> list[str]:
     """bakeoff with the extras of the plug-ins, and the installed versions of their packages."""
-    parts = [part.name for part in taken.system.parts if part is not None and part.kind != "modes"]
-    parts.append(taken.plan.source.name)
+    parts = [part.name for part in choice.system.parts if part is not None and part.kind != "modes"]
+    parts.append(choice.plan.source.name)
     known = importlib.metadata.metadata("bakeoff").get_all("Provides-Extra") or []
     extras = sorted({name for part in parts for name in (part, part.replace("_", "-")) if name in known})
     named = f"bakeoff[{','.join(extras)}]" if extras else "bakeoff"
     wanted = [f"{named}=={__version__}", *_pinned(extras)]
-    package = taken.framework.package
+    package = choice.framework.package
     return [*wanted, _pin(package) or package] if package else wanted
 
 
@@ -233,15 +233,15 @@ def plain_text(text: str) -> str:
     return re.sub(r"[^\w ·.,:;@+=()\[\]/%~–-]", "_", " ".join(text.split()))
 
 
-def _template_words(taken: TakenSystem, questions: int) -> dict[str, Any]:
-    result, system = taken.result, taken.system
+def _template_words(choice: TakenSystem, questions: int) -> dict[str, Any]:
+    result, system = choice.result, choice.system
     record, comparison = result.record, result.comparison
-    summary = next((one for one in comparison.systems if one.system == system.label), None)
+    summary = next((summary for summary in comparison.systems if summary.system == system.label), None)
     return {
         "label": plain_text(system.label),
         "run": plain_text(result.path.name),
         "day": plain_text(record.started[:10]),
-        "framework": taken.framework.value,
+        "framework": choice.framework.value,
         "weight": tuned_weight(result, system),
         "questions": questions,
         "documents": f"{record.corpus.documents:,} documents" if record.corpus else "unknown",

@@ -165,5 +165,5 @@ def _with_threads(data: AnnData) -> str:
 
 def _missing(data: AnnData) -> tuple[str, ...]:
     """Why figures are missing."""
-    values = [one for point in data.points for one in (*point.latencies, point.store.memory)]
-    return tuple(dict.fromkeys(one.note for one in values if one.value is None and one.note))
+    values = [value for point in data.points for value in (*point.latencies, point.store.memory)]
+    return tuple(dict.fromkeys(value.note for value in values if value.value is None and value.note))

@@ -100,7 +100,9 @@ def _sections(
     rows: Sequence[ScaleRow], fits: Mapping[tuple[str, str], PowerLaw], unit: str
 ) -> Iterator[ScaleSection]:
     places = {system: place for place, system in enumerate(systems(rows), start=1)}
-    grown = tuple(ScaleFigure(one.finding, draw(one), one.hint) for one in growth(rows, fits, unit=unit))
+    grown = tuple(
+        ScaleFigure(chart.finding, draw(chart), chart.hint) for chart in growth(rows, fits, unit=unit)
+    )
     yield ScaleSection("growth", "Growth with size", grown, fit_rows(fits))
     sizes = document_rows(rows) if unit == DOCUMENTS else size_rows(rows)
     yield ScaleSection("sizes", "Every size: medians of the runs", (), sizes)
@@ -111,8 +113,8 @@ def _sections(
         figure="qps",
         what="client threads",
         name="queries per second",
-        shown=say.whole,
-        told=say.whole,
+        y_text=say.whole,
+        x_text=say.whole,
     )
     yield ScaleSection("threads", "Client threads", threads, concurrency_rows(rows))
     shares = (
@@ -123,8 +125,8 @@ def _sections(
             figure="p50_ms",
             what="share of rows",
             name="latency p50",
-            shown=say.milliseconds,
-            told=_share,
+            y_text=say.milliseconds,
+            x_text=_share,
         ),
         *_varied_figures(
             rows=rows,
@@ -133,8 +135,8 @@ def _sections(
             figure="knn",
             what="share of rows",
             name="recall",
-            shown=say.score,
-            told=_share,
+            y_text=say.score,
+            x_text=_share,
             log=False,
         ),
     )
@@ -149,8 +151,8 @@ def _varied_figures(
     figure: str,
     what: str,
     name: str,
-    shown: Callable[[float | None], str],
-    told: Callable[[float | None], str],
+    y_text: Callable[[float | None], str],
+    x_text: Callable[[float | None], str],
     *,
     log: bool = True,
 ) -> tuple[ScaleFigure, ...]:
@@ -173,10 +175,10 @@ def _varied_figures(
         return ()
     best = max(lines, key=lambda line: max(line.points)[1])
     finding = (
-        f"{capital(name)} by {what} at {largest:,} rows: {best.name} ends at {shown(max(best.points)[1])}"
+        f"{capital(name)} by {what} at {largest:,} rows: {best.name} ends at {y_text(max(best.points)[1])}"
     )
-    x = Axis(what, told, log=True, higher_is_better=True)
-    drawn = curves(lines, x, Axis(name, shown, log=log, higher_is_better=True), finding)
+    x = Axis(what, x_text, log=True, higher_is_better=True)
+    drawn = curves(lines, x, Axis(name, y_text, log=log, higher_is_better=True), finding)
     return (ScaleFigure(finding, drawn, "Medians of the runs."),)
 
 

@@ -71,13 +71,13 @@ def keys(chart: Chart) -> tuple[tuple[int, str], ...]:
     """Number and name of the coloured curves; empty if bars carry their names."""
     if not isinstance(chart.plot, LineChart):
         return ()
-    found = {one.place: one.name for one in chart.plot.curves if one.place <= COLOURS}
+    found = {curve.place: curve.name for curve in chart.plot.curves if curve.place <= COLOURS}
     return tuple(sorted(found.items()))
 
 
 def bars(plot: BarChart, label: str) -> Markup:
     """Bars grouped by system, split into parts; a text replaces values that were not observed."""
-    longest = max((sum(_seen(one)) for group in plot.groups for one in group.bars), default=0.0)
+    longest = max((sum(_seen(bar)) for group in plot.groups for bar in group.bars), default=0.0)
     scale = Scale(0.0, longest or 1.0, 8, WIDTH - ROOM)
     parts: list[Markup] = []
     y = 0.0
@@ -145,9 +145,9 @@ def plane(dots: Sequence[Dot], x: Axis, y: Axis, label: str) -> Markup:
 
 def curves(lines: Sequence[Curve], x: Axis, y: Axis, label: str) -> Markup:
     """One curve per system, with measured points and fitted line; curves beyond the palette are grey."""
-    known = [point for one in lines for point in one.points]
+    known = [point for line in lines for point in line.points]
     across = padded_range([a for a, _ in known], LEFT, WIDTH - 30, log=x.log)
-    ends_of_bars = [end for one in lines for _, *ends in one.spread for end in ends]
+    ends_of_bars = [end for line in lines for _, *ends in line.spread for end in ends]
     up = padded_range([*(b for _, b in known), *ends_of_bars], BOTTOM, TOP, log=y.log)
     parts = [
         *axis(across, BOTTOM + 4, TOP - 6, x.say, 5, x.ticks),
@@ -164,7 +164,7 @@ def curves(lines: Sequence[Curve], x: Axis, y: Axis, label: str) -> Markup:
             parts.append(circle(across.at(a), up.at(b), 3.5, f"mark {kind}", title))
         if not one.fit:
             parts.append(path([(across.at(a), up.at(b)) for a, b in middles(one)], f"curve {kind}"))
-    named = [one for one in lines if one.place <= COLOURS]
+    named = [line for line in lines if line.place <= COLOURS]
     ends = [middles(one)[-1] for one in named]
     for one, end, height in zip(named, ends, spread_labels([up.at(b) for _, b in ends]), strict=True):
         number = f"name key {_kind(one.place)}"
@@ -176,7 +176,7 @@ def curves(lines: Sequence[Curve], x: Axis, y: Axis, label: str) -> Markup:
 
 def intervals(plot: IntervalChart, label: str) -> Markup:
     """Values with intervals, one per row."""
-    ends = [end for one in plot.rows for end in (one.value, one.low, one.high) if end is not None]
+    ends = [end for row in plot.rows for end in (row.value, row.low, row.high) if end is not None]
     known = [end for end in ends if end > 0] if plot.axis.log else ends
     scale = padded_range([0.0, *known] if plot.zero else known, 8, WIDTH - 8, log=plot.axis.log)
     bottom = len(plot.rows) * ROW + 4
@@ -263,13 +263,13 @@ def _colour(place: int) -> int:
     return (place - 1) % COLOURS + 1
 
 
-def _free(own: Sequence[tuple[float, float]], taken: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def _free(own: Sequence[tuple[float, float]], occupied: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """A free position next to one of a store's dots."""
     steps = ((11, -7), (-11, -7), (11, 14), (-11, 14), (14, 4), (-14, 4))
     around_it = [(x + dx, y + dy) for x, y in own for dx, dy in steps]
 
     def room(place: tuple[float, float]) -> float:
-        return min((math.dist((place[0], place[1] - 4), other) for other in taken), default=99.0)
+        return min((math.dist((place[0], place[1] - 4), other) for other in occupied), default=99.0)
 
     return max(around_it, key=lambda place: min(room(place), 11.0))
 
@@ -284,12 +284,13 @@ def _steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return found
 
 
-def _free_around(at: tuple[float, float], taken: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def _free_around(at: tuple[float, float], occupied: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """The position around a point that is farthest from other points and labels; upper right if all are free."""
     around_it = [
         (at[0] + dx, at[1] + dy) for dx, dy in ((12, -10), (-12, -10), (12, 10), (-12, 10), (15, 0), (-15, 0))
     ]
     room = [
-        min((math.dist(place, other) for other in taken if other != at), default=99.0) for place in around_it
+        min((math.dist(place, other) for other in occupied if other != at), default=99.0)
+        for place in around_it
     ]
     return around_it[max(range(len(room)), key=lambda number: min(room[number], 13.0))]

@@ -111,7 +111,9 @@ def rank_bars(table: RankTable, label: str) -> Markup:
 
 def chunk_sizes(chunkings: Sequence[ChunkingRecord], label: str) -> Markup:
     """Lengths of chunks: box from first to third quartile with the median, line from shortest to longest."""
-    x = padded_range([max(1, size) for one in chunkings for size in one.quantiles], 8, WIDTH - 8, log=True)
+    x = padded_range(
+        [max(1, size) for chunking in chunkings for size in chunking.quantiles], 8, WIDTH - 8, log=True
+    )
     bottom = len(chunkings) * ROW + 6
     parts = [*axis(x, bottom, 0, say.whole)]
     for number, one in enumerate(chunkings):

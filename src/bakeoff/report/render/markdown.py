@@ -207,8 +207,13 @@ def _spread(report: Report) -> list[str]:
     lines = ["## What matters most", ""]
     if report.spread:
         rows = [
-            (one.factor, one.levels or "–", f"{one.adjusted:.0%}", f"[{one.low:.0%} {one.high:.0%}]")
-            for one in report.spread.factors
+            (
+                factor.factor,
+                factor.levels or "–",
+                f"{factor.adjusted:.0%}",
+                f"[{factor.low:.0%} {factor.high:.0%}]",
+            )
+            for factor in report.spread.factors
         ]
         lines += [f"**{escape_markdown(find.of_spread(report.spread))}**", ""]
         lines += [*table(["choice", "options", "share of the variation", "interval"], rows), ""]
@@ -228,10 +233,10 @@ def _alarms(report: Report) -> list[str]:
 
 def _differing(queries: tuple[DifferingQuery, ...], measure: str) -> list[str]:
     lines = [f"## {find.of_differing(queries)}", ""]
-    for one in queries:
-        lines += [f"### {escape_markdown(one.query.text)}", ""]
-        lines += table(["system", measure], [(system, say.score(value)) for system, value in one.values])
-        for returned in one.returned:
+    for query in queries:
+        lines += [f"### {escape_markdown(query.query.text)}", ""]
+        lines += table(["system", measure], [(system, say.score(value)) for system, value in query.values])
+        for returned in query.returned:
             lines += [f"**{escape_markdown(returned.system)}**: {say.score(returned.value)}", ""]
             for passage in returned.passages[:3]:
                 mark = " (first relevant)" if passage.first_relevant else ""
@@ -311,8 +316,13 @@ def _chunks(back: Provenance) -> list[str]:
     if not back.chunkings:
         return []
     rows = [
-        (one.chunker, say.whole(one.chunks), say.whole(one.mean), *map(say.whole, one.quantiles))
-        for one in back.chunkings
+        (
+            chunking.chunker,
+            say.whole(chunking.chunks),
+            say.whole(chunking.mean),
+            *map(say.whole, chunking.quantiles),
+        )
+        for chunking in back.chunkings
     ]
     return [f"**{escape_markdown(find.of_chunks(back.chunkings))}**", "", *table(SIZES, rows)]
 
@@ -321,9 +331,9 @@ def _lengths(back: Provenance) -> list[str]:
     if not back.lengths:
         return []
     rows = [
-        (one.embedder, one.chunker, one.max_tokens or "none", one.quantiles[2], f"{one.cut_chunks:.0%}",
-         f"{one.cut:.0%}")
-        for one in back.lengths
+        (length.embedder, length.chunker, length.max_tokens or "none", length.quantiles[2], f"{length.cut_chunks:.0%}",
+         f"{length.cut:.0%}")
+        for length in back.lengths
     ]  # fmt: skip
     headings = ["model", "chunker", "limit in tokens", "median", "chunks cut", "text cut off"]
     return ["", f"**{escape_markdown(find.of_lengths(back.lengths))}**", "", *table(headings, rows)]
@@ -334,11 +344,11 @@ def _exclusions(back: Provenance) -> list[str]:
         return []
     rows = [
         (
-            one.reason,
-            ", ".join(one.queries) + (f" and {one.hidden:,} more" if one.hidden else ""),
-            ", ".join(one.measures),
+            exclusion.reason,
+            ", ".join(exclusion.queries) + (f" and {exclusion.hidden:,} more" if exclusion.hidden else ""),
+            ", ".join(exclusion.measures),
         )
-        for one in back.exclusions
+        for exclusion in back.exclusions
     ]
     return table(["excluded because", "questions", "from the means of"], rows, left=3)
 

@@ -134,7 +134,7 @@ def _lines(plot: LineChart, title: str) -> Figure:
 
 def _bars(plot: BarChart, title: str) -> Figure:
     """Bars by system, their parts side by side."""
-    rows = [(group, one) for group in plot.groups for one in group.bars]
+    rows = [(group, bar) for group in plot.groups for bar in group.bars]
     figure, axes = blank(len(rows), title)
     for place, (_, one) in enumerate(rows):
         start = 0.0
@@ -162,7 +162,7 @@ def _intervals(plot: IntervalChart, title: str) -> Figure:
             axes.plot(one.value, -place, "o", color=PALETTE[0], markersize=4.5)
     if plot.zero:
         axes.axvline(0, color="#777777", linewidth=0.8)
-    names_of_rows(axes, [one.name for one in plot.rows])
+    names_of_rows(axes, [row.name for row in plot.rows])
     axes.set_xlabel(literal(plot.axis.name))
     return figure
 

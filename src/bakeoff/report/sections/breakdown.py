@@ -70,7 +70,7 @@ def breakdown(grid: ScoreGrid, grouping: Grouping, label: str) -> Breakdown | No
     members = [np.array([name == group for name in names]) for group in shown]
     means = [_group_means(grid, grouping, inside) for inside in members]
     primary, *others = grouping.measures
-    row: Callable[[str, str], tuple[GridMean, ...]] = lambda m, s: tuple(one[m, s] for one in means)  # noqa: E731
+    row: Callable[[str, str], tuple[GridMean, ...]] = lambda m, s: tuple(mean[m, s] for mean in means)  # noqa: E731
     rows = tuple((system, row(primary, system)) for system in grouping.systems)
     excluded = tuple(
         min(mean.excluded for mean in column) for column in zip(*(r[1] for r in rows), strict=True)

@@ -82,7 +82,7 @@ def latency_rows(result: Result, systems: Sequence[str]) -> tuple[LatencyRow, ..
 
 def _guarantees(result: Result, system: str) -> str:
     """Consistency, durability and refresh of a system's stores, with the engine's default if it differs."""
-    found = [one for one in result.record.guarantees if one.system == system]
+    found = [guarantee for guarantee in result.record.guarantees if guarantee.system == system]
     return "; ".join(Guarantee(one.name, one.kind, one.value, one.default).text for one in found)
 
 

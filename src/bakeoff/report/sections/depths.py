@@ -54,7 +54,7 @@ def depths_section(result: Result, systems: Sequence[str]) -> ReportSection | No
         return None
     seed = result.record.seed
     grids = (_at_depths(found, shown), _ingestion(found, shown), *_comparisons(found, seed))
-    charts = tuple(_chart(found, shown, one) for one in SHOWN)
+    charts = tuple(_chart(found, shown, figure) for figure in SHOWN)
     finding = " ".join(speed_sentences(found, seed))
     return ReportSection("depths", TITLE, finding, grids, tuple(_notes(found, shown)), charts)
 

@@ -174,7 +174,7 @@ def of_phases(phases: Sequence[str], rows: Sequence[PhaseRow]) -> str:
 
 def of_chunks(chunkings: Sequence[ChunkingRecord]) -> str:
     """The median chunk lengths."""
-    shown = [f"{one.chunker} {one.quantiles[2]:,}" for one in chunkings[:4]]
+    shown = [f"{chunking.chunker} {chunking.quantiles[2]:,}" for chunking in chunkings[:4]]
     return f"Median length of a chunk in characters: {', '.join(shown)}"
 
 

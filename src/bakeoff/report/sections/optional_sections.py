@@ -35,7 +35,7 @@ def collect_optional_sections(result: Result, systems: Sequence[str]) -> tuple[R
 
 def _placements(result: Result, systems: Sequence[str]) -> ReportSection | None:
     """How the results of retrievers were placed in the corpus."""
-    found = [one for one in result.record.placements if one.system in systems]
+    found = [placement for placement in result.record.placements if placement.system in systems]
     if not found:
         return None
     headings = ("retriever", *placement_row(found[0]), "score", "at most")

@@ -170,7 +170,9 @@ def front(values: Sequence[tuple[float, float]], x: Axis, y: Axis) -> list[bool]
 
 def pareto_front(values: Sequence[tuple[float, float]]) -> list[bool]:
     """Whether no other pair is as high in both values and higher in one."""
-    return [not any(a >= one[0] and b >= one[1] and (a, b) != one for a, b in values) for one in values]
+    return [
+        not any(a >= value[0] and b >= value[1] and (a, b) != value for a, b in values) for value in values
+    ]
 
 
 def middles(one: Curve) -> list[tuple[float, float]]:

@@ -54,7 +54,9 @@ def of_samples(system: str, milliseconds: np.ndarray) -> Quantiles:
 def of_histogram(system: str, histogram: Histogram) -> Quantiles:
     """The percentiles of a histogram; unanswered queries count as slower than every answered one."""
     count = histogram.count + histogram.missing
-    found = [histogram.percentile(one) if count >= samples_needed(one) else None for one in PERCENTS]
+    found = [
+        histogram.percentile(percent) if count >= samples_needed(percent) else None for percent in PERCENTS
+    ]
     return Quantiles(system, tuple(None if value is None else value / 1e6 for value in found), count)
 
 

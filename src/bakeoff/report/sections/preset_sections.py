@@ -35,20 +35,22 @@ def score_section(result: Result, systems: Sequence[str]) -> ReportSection | Non
     """The weighted score and the bands of every system; None under other presets."""
     if not is_lineage(result):
         return None
-    criteria = [one for one in read_preset_file("lineage").criteria if one.weight is not None]
+    criteria = [
+        criterion for criterion in read_preset_file("lineage").criteria if criterion.weight is not None
+    ]
     values = {system: lineage_values(result, system) for system in systems}
     scores = {system: weighted_score(values[system]) for system in systems}
     bands = {system: read_bands(values[system]) for system in systems}
     rows = tuple(
         (
             system,
-            *(shown_value(one, values[system][one.name]) for one in criteria),
+            *(shown_value(criterion, values[system][criterion.name]) for criterion in criteria),
             decimal(scores[system].value, 3),
             bands[system].overall,
         )
         for system in systems
     )
-    heads = (*(f"{one.title} ({one.weight:.0%})" for one in criteria), "score", "band")
+    heads = (*(f"{criterion.title} ({criterion.weight:.0%})" for criterion in criteria), "score", "band")
     return ReportSection(
         "weighted-scores",
         "Weighted score and band",
@@ -152,7 +154,7 @@ def minimums_section(result: Result, grid: ScoreGrid, systems: Sequence[str]) ->
     if documents.rows:
         total = len(documents.rows)
         found.append(f"the truth of {enough} of {count(total, 'question')} has the documents it should have")
-    grids = tuple(one for one in (accuracy, documents) if one.rows)
+    grids = tuple(grid for grid in (accuracy, documents) if grid.rows)
     title = "Minimums of the query file"
     return ReportSection("minimums", title, "; ".join(found) or notes[0], grids, notes if found else ())
 

@@ -70,7 +70,7 @@ def describe_provenance(result: Result, grid: ScoreGrid, applied: str | None) ->
     """The record of a run, in reading order."""
     record = result.record
     skipped = record.corpus.skipped if record.corpus else []
-    files = sum(one.files for one in record.corpus.left_out) if record.corpus else 0
+    files = sum(group.files for group in record.corpus.left_out) if record.corpus else 0
     return Provenance(
         rules=tuple(record.truth_hits[:ROWS_SHOWN]),
         rules_hidden=max(0, len(record.truth_hits) - ROWS_SHOWN),
@@ -93,8 +93,10 @@ def _exclusions(result: Result) -> tuple[ExclusionRow, ...]:
     rows = zip(*(result.queries[name].to_pylist() for name in ("query_id", "negative")), strict=True)
     negative = {query: "no right answer (negative)" for query, is_negative in rows if is_negative}
     by_query: dict[tuple[str, str], list[str]] = {}
-    for one in result.record.excluded:
-        by_query.setdefault((one.query_id, negative.get(one.query_id, one.reason)), []).append(one.measure)
+    for exclusion in result.record.excluded:
+        by_query.setdefault(
+            (exclusion.query_id, negative.get(exclusion.query_id, exclusion.reason)), []
+        ).append(exclusion.measure)
     needing = [
         name
         for name in result.record.measures

@@ -55,7 +55,7 @@ def resources_section(result: Result, systems: Sequence[str]) -> ReportSection |
     charts = tuple(_charts(result, systems, phases, heaviest))
     if not charts:
         return None
-    seen = any(value is not None for one in phases for value in one.memory)
+    seen = any(value is not None for phase in phases for value in phase.memory)
     notes = () if seen else (f"{HOW} {result.record.run}",)
     return ReportSection("resources", "Resources", "", (), notes, charts)
 
@@ -63,11 +63,11 @@ def resources_section(result: Result, systems: Sequence[str]) -> ReportSection |
 def _charts(
     result: Result, systems: Sequence[str], phases: Sequence[Phase], heaviest: str
 ) -> Iterator[Chart]:
-    notes = tuple(dict.fromkeys(f"–: {note}" for one in phases for note in one.notes if note))
-    drawn = [one for one in phases if one.phase in (OPENING, heaviest)]
+    notes = tuple(dict.fromkeys(f"–: {note}" for phase in phases for note in phase.notes if note))
+    drawn = [phase for phase in phases if phase.phase in (OPENING, heaviest)]
     for use in USES:
-        if any(part is not None for one in drawn for part in use.of(one)):
-            unseen = all(use.of(one)[1] is None for one in drawn)
+        if any(part is not None for phase in drawn for part in use.of(phase)):
+            unseen = all(use.of(phase)[1] is None for phase in drawn)
             caption = (
                 f"{use.caption}, while an index is opened and under the heaviest load ({heaviest}). "
                 f"{NO_SERVER if unseen else CLIENT}"
@@ -82,9 +82,9 @@ def _charts(
 def _finding(use: ResourceRow, phases: Sequence[Phase]) -> str:
     """The system and phase that use most, client and server together."""
     sums = [
-        (sum(part for part in use.of(one) if part is not None), one)
-        for one in phases
-        if any(part is not None for part in use.of(one))
+        (sum(part for part in use.of(phase) if part is not None), phase)
+        for phase in phases
+        if any(part is not None for part in use.of(phase))
     ]
     most, one = max(sums, key=lambda found: found[0])
     least = min(sums, key=lambda found: found[0])[0]
@@ -95,9 +95,9 @@ def _finding(use: ResourceRow, phases: Sequence[Phase]) -> str:
 def _groups(
     phases: Sequence[Phase], values: Callable[[Phase], tuple[float | None, ...]]
 ) -> tuple[BarGroup, ...]:
-    systems = dict.fromkeys(one.system for one in phases)
+    systems = dict.fromkeys(phase.system for phase in phases)
     return tuple(
-        BarGroup(system, tuple(Bar(one.phase, values(one)) for one in phases if one.system == system))
+        BarGroup(system, tuple(Bar(phase.phase, values(phase)) for phase in phases if phase.system == system))
         for system in systems
     )
 
@@ -106,8 +106,8 @@ def _grid(phases: Sequence[Phase], use: ResourceRow) -> TextTable:
     """Every phase of every system."""
     headings = [f"{side} {column}" for column, _ in use.columns for side in SIDES]
     rows = [
-        (one.system, one.phase, *(use.say(part) for _, values in use.columns for part in values(one)))
-        for one in phases
+        (phase.system, phase.phase, *(use.say(part) for _, values in use.columns for part in values(phase)))
+        for phase in phases
     ]
     return TextTable(("system", "phase", *headings), tuple(rows), 2)
 
@@ -161,7 +161,7 @@ def _phases(result: Result, systems: Sequence[str]) -> tuple[list[Phase], str]:
     points = shown_points(record, systems)
     loads = loads_of(points)
     shown = {point["system"] for point in points}
-    opened = {one["system"]: one["ingestion"]["resources"] for one in record["systems"]}
+    opened = {row["system"]: row["ingestion"]["resources"] for row in record["systems"]}
     phases: list[Phase] = []
     for system in dict.fromkeys(point["system"] for point in points):
         if system in opened and system in shown:
@@ -225,5 +225,5 @@ def phase_grid(phases: Sequence[str], rows: Sequence[PhaseRow]) -> TextTable:
 
 def _bar(phases: Sequence[str], row: PhaseRow) -> Bar:
     times = {phase: time.value for phase, time in zip(phases, row.phases, strict=True)}
-    whole = times.pop(WHOLE, None)
-    return Bar("", tuple(times.values()), say.seconds(whole) if whole is not None else PARTLY)
+    total = times.pop(WHOLE, None)
+    return Bar("", tuple(times.values()), say.seconds(total) if total is not None else PARTLY)

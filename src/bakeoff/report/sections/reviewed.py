@@ -30,7 +30,7 @@ def review_section(result: Result) -> ReportSection | None:
     pool = state.pool
     figures = review_figures(pool_rankings(pool), labels_of(state.settled), pool.k, result.record.seed)
     decided = sum(
-        one.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for one in state.settled.values()
+        outcome.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for outcome in state.settled.values()
     )
     finding = f"{decided:,} of {count(len(pool.items), 'passage')} are decided"
     if result.reviewed is not None:
@@ -65,13 +65,13 @@ def figures_grid(figures: ReviewFigures) -> TextTable:
     )
     rows = [
         (
-            one.system,
-            f"{len(one.queries):,}",
-            f"{len(one.complete):,}",
-            score(one.judged),
-            *(_bounds_text(one.values[name]) for name in ("SemPrec", "SemLift", "FalsePos")),
+            row.system,
+            f"{len(row.queries):,}",
+            f"{len(row.complete):,}",
+            score(row.judged),
+            *(_bounds_text(row.values[name]) for name in ("SemPrec", "SemLift", "FalsePos")),
         )
-        for one in figures.systems
+        for row in figures.systems
     ]
     return TextTable(headings, tuple(rows))
 
@@ -85,17 +85,17 @@ def common_grid(figures: ReviewFigures) -> TextTable:
     )
     rows = [
         (
-            one.system,
+            row.system,
             *(
                 _mean_text(mean)
                 for name in names
                 for mean in (
-                    SideMean(figures.on_common[one.system][name], len(figures.common)),
-                    SideMean(one.on_complete[name], len(one.complete)),
+                    SideMean(figures.on_common[row.system][name], len(figures.common)),
+                    SideMean(row.on_complete[name], len(row.complete)),
                 )
             ),
         )
-        for one in figures.systems
+        for row in figures.systems
     ]
     return TextTable(headings, tuple(rows))
 
@@ -103,7 +103,7 @@ def common_grid(figures: ReviewFigures) -> TextTable:
 def leading_pairs(figures: ReviewFigures) -> list[PairFigures]:
     """The leader by SemPrec against each other system."""
     best = max(figures.systems, key=lambda one: one.values["SemPrec"].value).system
-    return [one for one in figures.pairs if best in (one.a, one.b)]
+    return [pair for pair in figures.pairs if best in (pair.a, pair.b)]
 
 
 def against_grid(figures: ReviewFigures) -> TextTable:
@@ -128,11 +128,11 @@ def sides_grid(sides: Sequence[AutoVsHuman]) -> TextTable:
     headings = ("system", "category", "automated", "same questions", "human-adjusted", "combined")
     rows = [
         (
-            one.system,
-            one.category or "all",
-            *map(_mean_text, (one.automated, one.automated_same, one.human, one.combined)),
+            side.system,
+            side.category or "all",
+            *map(_mean_text, (side.automated, side.automated_same, side.human, side.combined)),
         )
-        for one in sides
+        for side in sides
     ]
     return TextTable(headings, tuple(rows), 2)
 

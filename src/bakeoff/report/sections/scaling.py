@@ -135,7 +135,7 @@ def _section(path: Path, name: str, result: Result) -> ReportSection:
     run_stores = {row["store"] for row in result.systems.to_pylist()}
     unit = unit_of(record)
     names = systems(rows) if unit == ROWS_OF_VECTORS else []
-    others = [one for one in names if one.partition("(")[0].partition(":")[0] not in run_stores]
+    others = [name for name in names if name.partition("(")[0].partition(":")[0] not in run_stores]
     notes = [
         f"{_origin(record)}, {data['queries']:,} queries, {record['options']['runs']} runs. The exponent has a 95 % "
         "interval over sizes × runs.",
