@@ -24,12 +24,12 @@ from bakeoff.report.render import number_text as say
 from bakeoff.report.render.charts_svg import draw, keys
 from bakeoff.report.render.html import page
 from bakeoff.report.render.markdown import text
+from bakeoff.report.render.number_text import megabytes, percent
 from bakeoff.report.render.write import write
 from bakeoff.report.sections import scaling
 from bakeoff.report.sections.optional_sections import collect_optional_sections
 from bakeoff.report.sections.parts import BarChart, LineChart, ReportSection
 from bakeoff.report.sections.percentiles import PERCENTS
-from bakeoff.report.sections.resources import megabytes, percent
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.markdown_tables import escape_markdown
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from bakeoff.storage.cache import StageUse
 
-cache_app = typer.Typer(help="Show or clear what earlier runs cached.", no_args_is_help=True)
+cache_app = typer.Typer(help="Show or clear the cache.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +45,7 @@ def info() -> None:
 @cache_app.command()
 def clear(
     stage: Annotated[str | None, typer.Option(help="Clear only this stage.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Clear the cache; the next run rebuilds what it needs."""
     from bakeoff.storage.shared_cache import RemoteBackedCache, open_cache

@@ -44,11 +44,11 @@ def validate(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show every query and every rule.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not print progress.")] = False,
 ) -> int:
-    """Check an experiment before any model is loaded.
+    """Check an experiment before you run it.
 
-    Checks truth, targets and leaks, and reports which differences its questions can detect.
+    Checks truth, targets and leaks, and reports which differences the questions can detect. No model is loaded.
     """
     from bakeoff.cli.views.findings import print_report, report_json
     from bakeoff.runs.checks.checking import validate as check
@@ -88,7 +88,7 @@ def suggest(
         Path | None,
         typer.Option(help="Also write a copy of the corpus without the sentences that became questions."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Random seed; another seed drafts other questions.")] = 7,
+    seed: Annotated[int, typer.Option(help="Random seed; a different seed drafts different questions.")] = 7,
     dialect: Annotated[
         str, typer.Option(help="SQL dialect as named by sqlglot; empty for generic SQL.")
     ] = "",

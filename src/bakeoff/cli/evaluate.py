@@ -22,7 +22,7 @@ Preset = Annotated[
     str | None, typer.Option(help="Conventions and measures of another tool, such as trec_eval.")
 ]
 Qrels = Annotated[Path | None, typer.Option("--qrels", help="Judgments: TREC qrels, BEIR tsv or Parquet.")]
-Run = Annotated[Path | None, typer.Option("--run", help="A run: TREC run or Parquet.")]
+Run = Annotated[Path | None, typer.Option("--run", help="The ranking to score: a TREC run file or Parquet.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
 @with_json
 def evaluate(
     qrels: Annotated[Path, typer.Option("--qrels", help="Judgments: TREC qrels, BEIR tsv or Parquet.")],
-    run: Annotated[Path, typer.Option("--run", help="A run: TREC run or Parquet.")],
+    run: Annotated[Path, typer.Option("--run", help="The ranking to score: a TREC run file or Parquet.")],
     measure: Measures = None,
     preset: Preset = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also print every query.")] = False,

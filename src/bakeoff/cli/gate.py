@@ -15,9 +15,7 @@ from bakeoff.errors import SettingError
 
 Renamed = Annotated[
     list[str] | None,
-    typer.Option(
-        "--map", metavar="OLD=NEW", help="A system that has another name in the new run. Repeatable."
-    ),
+    typer.Option("--map", metavar="OLD=NEW", help="A system that was renamed in the new run. Repeatable."),
 ]
 
 
@@ -71,9 +69,9 @@ def gate(
     truth: Truth = TruthChoice.REVIEWED,
     review: Reviews = None,
 ) -> int:
-    """Exit 0 only if a new run is not worse than its baseline.
+    """Test that a new run is not worse than its baseline.
 
-    "Not worse" means: shown to lose less than --margin of the measure.
+    Exit 0 only if every system is shown to lose less than --margin of the measure.
     """
     from bakeoff.report import gate_summary
     from bakeoff.runs.gate import GateRules

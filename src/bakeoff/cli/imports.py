@@ -65,7 +65,9 @@ def import_(
     format_: ImportFormat,
     files: ImportFiles,
     out: Annotated[Path, typer.Option("--out", help="The query file to write.")] = Path("queries.yaml"),
-    split: Annotated[str, typer.Option(help="beir: which qrels/SPLIT.tsv. [default: test]")] = "",
+    split: Annotated[
+        str, typer.Option(help="beir: the split to read, qrels/SPLIT.tsv. [default: test]")
+    ] = "",
     unjudged: Unjudged = False,
     any_extension: AnyExtension = False,
     section_labels: SectionLabels = False,
@@ -240,7 +242,7 @@ def log(
 ) -> None:
     """Log a run to MLflow or Weights & Biases.
 
-    Sends settings, scores, latencies and sizes of every system. Texts of documents and questions are not sent.
+    Sends the settings, scores, latencies and sizes of every system, but no text of documents or questions.
     """
     from bakeoff.report.exports.trackers import Tracker, log_run
     from bakeoff.review.reviewed_run import open_runs

@@ -37,7 +37,7 @@ def init(
         Path, typer.Argument(metavar="DOCUMENTS", help="The folder of your documents, or a table of them.")
     ],
     questions: Annotated[
-        Path | None, typer.Argument(metavar="[QUESTIONS]", help="With a table: a table of questions.")
+        Path | None, typer.Argument(metavar="QUESTIONS", help="With a table: a table of questions.")
     ] = None,
     into: Annotated[Path, typer.Option(help="Folder to write the two files to.")] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,

@@ -20,7 +20,7 @@ What = Annotated[str, typer.Argument(help="A run's folder, an experiment, or a d
 Systems = Annotated[
     str | None, typer.Option(help="Comma-separated words that occur in system labels. [default: all]")
 ]
-EndToEnd = Annotated[bool, typer.Option("--end-to-end", help="Embed each query at search time.")]
+EndToEnd = Annotated[bool, typer.Option("--end-to-end", help="Include the embedding of each query.")]
 ExperimentFile = Annotated[
     Path | None,
     typer.Option("--experiment", help="The run's experiment, if it is not found next to the run."),
@@ -67,8 +67,8 @@ Rates = Annotated[
 ]
 FindMaxRate = Annotated[bool, typer.Option("--find-max-rate", help="Find the highest rate that meets --slo.")]
 Promise = Annotated[str, typer.Option("--slo", help="The latency limit of --find-max-rate.")]
-Runs = Annotated[int, typer.Option(help="Repeats; systems take turns.")]
-Seconds = Annotated[float, typer.Option(help="Length of one pass.")]
+Runs = Annotated[int, typer.Option(help="Repeats of each load; systems take turns.")]
+Seconds = Annotated[float, typer.Option(help="Seconds of one pass.")]
 Workers = Annotated[int, typer.Option(help="Client threads of an open loop, in each process.")]
 ArrivalKind = Annotated[str, typer.Option("--arrivals", help="poisson or fixed.")]
 Depth = Annotated[
@@ -116,7 +116,7 @@ def load(
     keep: Keep = False,
     out: Out = None,
 ) -> None:
-    """Measure speed under load: N clients, or a fixed rate.
+    """Measure throughput and latency under load.
 
     N concurrent clients (closed loop) or a fixed arrival rate (open loop).
     """

@@ -52,7 +52,7 @@ def list_models(
         ),
     ] = None,
 ) -> None:
-    """List models and whether their weights are here.
+    """List models and whether their weights are downloaded.
 
     Prints dimensions, token limit, size, languages and licence.
     """
@@ -96,7 +96,7 @@ def pull(
         typer.Argument(help="Models of `bakeoff models list`, or repositories of a hub: owner/name."),
     ],
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print nothing if the weights are already here.")
+        bool, typer.Option("--quiet", "-q", help="Print nothing if the weights are already downloaded.")
     ] = False,
 ) -> None:
     """Download the weights of a model.
@@ -139,16 +139,17 @@ def info(
 @with_json
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Models to measure. [default: all whose weights are here]")
+        list[str] | None, typer.Argument(help="Models to measure. [default: all that are downloaded]")
     ] = None,
     experiment: Annotated[
         Path | None,
         typer.Option(
-            "--experiment", help="Use its documents. [default: bakeoff.yaml here, where there is one]"
+            "--experiment",
+            help="Use the documents of this experiment. [default: bakeoff.yaml in this folder, if it exists]",
         ),
     ] = None,
 ) -> None:
-    """Measure the speed and memory of the models that are here.
+    """Measure the speed and memory of the downloaded models.
 
     With an experiment, also the time its corpus would take. The share of the limit compares a model with plain
     float32 matrix multiplication on this machine.

@@ -41,7 +41,10 @@ def report(
     out: Out = None,
     formats: Formats = USUAL_FORMATS,
     brief: Annotated[
-        bool, typer.Option("--brief", help="Write one page for people who decide: brief.html, .md and .pdf.")
+        bool,
+        typer.Option(
+            "--brief", help="Write a one-page summary for decision makers: brief.html, .md and .pdf."
+        ),
     ] = False,
     measured: With = None,
     current: Annotated[
@@ -100,7 +103,7 @@ def final_report(
 ) -> None:
     """Write the report of a run, scored by its human review.
 
-    Prints what the run recommends by that truth.
+    Prints the recommendation that follows from the human judgments.
     """
     from bakeoff.cli.views.summary import print_result
     from bakeoff.report.render.write import write

@@ -34,7 +34,7 @@ Where = Annotated[
 Repeats = Annotated[int | None, typer.Option("--runs", min=1, max=100, help="Repeats of the timings.")]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="If --out holds a run of another experiment, move that aside."),
+    typer.Option("--force", help="Move a run of another experiment in --out aside."),
 ]
 Models = Annotated[
     Path | None,
@@ -49,7 +49,7 @@ OnlyModels = Annotated[
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print the evidence, lost points and notes too.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not print progress.")]
 
 
 def register(app: typer.Typer) -> None:

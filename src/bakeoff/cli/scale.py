@@ -84,13 +84,13 @@ SearchRate = Annotated[
     typer.Option("--rate", help="Searches per second during inserts, open loop. [default: closed loop]"),
 ]
 Seconds = Annotated[
-    float | None, typer.Option("--seconds", help="Length of the search during inserts. [default: 5]")
+    float | None, typer.Option("--seconds", help="Seconds of searching during inserts. [default: 5]")
 ]
 Queries = Annotated[
     int | None, typer.Option("--queries", help="Use only the first N queries of the dataset. [default: 500]")
 ]
 Timeout = Annotated[
-    float | None, typer.Option("--timeout", help="Seconds one search may take. [default: 60]")
+    float | None, typer.Option("--timeout", help="Timeout of one search in seconds. [default: 60]")
 ]
 Memory = Annotated[
     float | None,
@@ -211,7 +211,7 @@ def _with_server(job: ScaleJob) -> ScaleJob:
 def page(
     folder: Annotated[Path, typer.Argument(help="A result folder of `bakeoff ann` or `bakeoff scale`.")],
 ) -> None:
-    """Write the page of an `ann` or `scale` result again."""
+    """Rewrite the page of an `ann` or `scale` result."""
     from bakeoff.benchmark.results.records import kind_of
     from bakeoff.report.pages.ann import write_ann_page
     from bakeoff.report.pages.scale import write_scale_page

@@ -18,7 +18,7 @@ from bakeoff.protocols import CompleteStore
 if TYPE_CHECKING:
     from bakeoff.servers.control import ServerStatus
 
-servers_app = typer.Typer(help="Start and stop real engines here, without containers.", no_args_is_help=True)
+servers_app = typer.Typer(help="Start and stop database servers on this machine.", no_args_is_help=True)
 Names = Annotated[
     list[str] | None, typer.Argument(help="Servers, by the name of their store. [default: all]")
 ]
@@ -83,7 +83,7 @@ def down(
 @servers_app.command()
 @with_json
 def status(names: Names = None) -> None:
-    """Show which servers run.
+    """Show which servers are running.
 
     The exit code is 1 if one crashed or does not answer.
     """
@@ -118,11 +118,11 @@ def collections(
         bool, typer.Option("--unused", help="Only collections that this cache does not use.")
     ] = False,
     drop: Annotated[bool, typer.Option("--drop", help="Remove the listed collections.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """List or drop the collections that runs created on a server.
 
-    Nothing else on the server is touched.
+    Other collections are never listed or dropped.
     """
     from bakeoff.storage.temp_dir import TempDir
 

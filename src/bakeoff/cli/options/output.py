@@ -12,7 +12,7 @@ import typer
 from bakeoff.cli import console
 
 C = TypeVar("C", bound=Callable[..., Any])
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Read tables even if they were changed after the run.")]
 
 

@@ -23,7 +23,10 @@ class TruthChoice(StrEnum):
 
 Truth = Annotated[
     TruthChoice,
-    typer.Option("--truth", help="Human judgments where a review is complete, or judgments by rules only."),
+    typer.Option(
+        "--truth",
+        help="reviewed: human judgments where a review is complete. rules: judgments by rules only.",
+    ),
 ]
 Review = Annotated[
     Path | None,

@@ -25,7 +25,7 @@ Dataset = Annotated[
 ]
 MetricName = Annotated[str | None, typer.Option("--metric", help="cosine, dot or l2. [default: the file's]")]
 Queries = Annotated[int | None, typer.Option("--queries", help="Use only the first N queries.")]
-Timeout = Annotated[float, typer.Option("--timeout", help="Seconds one search may take.")]
+Timeout = Annotated[float, typer.Option("--timeout", help="Timeout of one search in seconds.")]
 
 
 def metric_of(name: str | None) -> Metric | None:

@@ -171,11 +171,11 @@ def next_(
     folder: Folder,
     count: Annotated[int, typer.Option("--count", "-n", help="Number of passages to show.")] = 10,
     confidence: Annotated[
-        float, typer.Option(help="Probability from which a decision counts as likely.")
+        float, typer.Option(help="Probability above which a decision counts as likely.")
     ] = 0.97,
     seed: Seed = 7,
 ) -> None:
-    """Show what to judge next, and whether that can change anything."""
+    """Show what to judge next, and whether it can still change the result."""
     from bakeoff.cli.review.status_view import next_json, print_next
     from bakeoff.review.decision_model import stakes_of
     from bakeoff.review.measures import pool_rankings
@@ -222,7 +222,9 @@ def judgments(
     with_suggestions: Annotated[
         str | None,
         typer.Option(
-            "--with-suggestions", metavar="MODEL", help="Fill gaps with this model's grades; runs report it."
+            "--with-suggestions",
+            metavar="MODEL",
+            help="Fill gaps with this model's grades; runs report them.",
         ),
     ] = None,
 ) -> None:

@@ -69,7 +69,7 @@ def serve(
     filled: Filled = False,
     repeats: Repeats = 0.05,
 ) -> None:
-    """Judge passages in the browser, blind and by keyboard.
+    """Judge passages in the browser, blind, with keyboard shortcuts.
 
     Every answer is on disk before the next passage is shown.
     """

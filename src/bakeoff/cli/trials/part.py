@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bakeoff.types import ModelInfo
 
 WIDTH = 44
-test_app = typer.Typer(help="Try one store, model, retriever or reader by itself.", no_args_is_help=True)
+test_app = typer.Typer(help="Test one store, model, retriever or reader on its own.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
 
 @test_app.callback()
 def group() -> None:
-    """Try one store, model, retriever or reader by itself."""
+    """Test one store, model, retriever or reader on its own."""
 
 
 @with_json
@@ -76,7 +76,7 @@ def reader(
     file: Annotated[Path, typer.Argument(help="The file to read.")],
     param: Annotated[list[str] | None, typer.Option(help="A parameter as key=value. Repeatable.")] = None,
 ) -> None:
-    """Read one file, within the limits of a run, and show its text."""
+    """Read one file with the limits of a run, and show its text."""
     from bakeoff.runs.live.part_trials import try_reader
     from bakeoff.types import Skipped
 
@@ -152,7 +152,7 @@ def retriever(
         str | None,
         typer.Option("--question", "-q", help="What to ask. [default: the first of the query file]"),
     ] = None,
-    k: Annotated[int, typer.Option("--k", min=1, help="How many results to ask for.")] = 5,
+    k: Annotated[int, typer.Option("--k", min=1, help="Number of results to ask for.")] = 5,
 ) -> None:
     """Ask one question and show where each result is in the corpus."""
     from bakeoff.config import experiment as experiments
