@@ -31,6 +31,8 @@ from bakeoff.storage.redaction import redact
 
 WIDTH_WITHOUT_TERMINAL = 110
 STOPPED = 130
+HARD_SPACE = "\u00a0"
+"""Keeps a number with its unit when text is wrapped."""
 _LABEL = re.compile(r".{1,10}? {2,}")
 NO_ARGUMENTS = "NoArgsIsHelpError"
 """What typer raises for a command without arguments: its message is the help."""
@@ -200,6 +202,23 @@ def print_line(text: str = "", style: str | None = None) -> None:
         lines = [f"{' ' * len(first) if i else first}{piece}" for i, piece in enumerate(pieces)]
     for line in lines:
         out.print(Text(line, style or ""), soft_wrap=True)
+
+
+def print_paragraph(text: str, first: str = "", rest: str | None = None) -> None:
+    """Print text wrapped to the width, after `first`; further lines begin with `rest`, by default as many blanks."""
+    indent = " " * len(first) if rest is None else rest
+    room = max(out.width, len(indent) + 40)
+    tied = one_line(text).replace(" %", f"{HARD_SPACE}%").replace(" ·", f"{HARD_SPACE}·")
+    lines = textwrap.wrap(
+        tied,
+        room,
+        initial_indent=first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    for line in lines or [first]:
+        print_line(line.replace(HARD_SPACE, " "))
 
 
 def print_excerpt(text: str, words: list[str], indent: int) -> None:

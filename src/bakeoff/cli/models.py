@@ -72,6 +72,7 @@ def list_models(
     console.table(list(listed[0]), [[_format_value(value) for value in row.values()] for row in listed])
 
 
+COLUMNS = ("name", "model", "dims", "max tokens", "MB", "engine", "licence", "languages", "weights")
 _SHOWN = ("name", "dims", "max tokens", "MB", "licence", "languages", "weights")
 _SHOWN_ENGINES = ("name", "engine", "weights")
 
@@ -249,23 +250,22 @@ def catalogue_rows() -> list[JsonObject]:
     """One row per model of the catalogue, without opening its weights."""
     from bakeoff.storage import catalogue, weights
 
-    found = []
-    for entry in catalogue.entries().values():
-        place = _weights_place(entry, weights.here(entry))
-        found.append(
-            _line(
-                entry.name,
-                model=entry.model,
-                dims=entry.dims,
-                max_tokens=entry.max_tokens or "no limit",
-                megabytes=entry.megabytes,
-                engine=entry.plugin,
-                licence=entry.licence,
-                languages=_languages(entry.languages),
-                weights=_short_place(entry, place),
-            )
+    return [
+        _model_row(
+            {
+                "name": entry.name,
+                "model": entry.model,
+                "dims": entry.dims,
+                "max tokens": entry.max_tokens or "no limit",
+                "MB": entry.megabytes,
+                "engine": entry.plugin,
+                "licence": entry.licence,
+                "languages": _languages(entry.languages),
+                "weights": _short_place(entry, _weights_place(entry, weights.here(entry))),
+            }
         )
-    return found
+        for entry in catalogue.entries().values()
+    ]
 
 
 def _languages(codes: tuple[str, ...]) -> str:
@@ -323,37 +323,19 @@ def _row(name: str, missing: str) -> JsonObject:
     from bakeoff import registry
 
     if missing:
-        return _line(name, weights=missing)
+        return _model_row({"name": name, "weights": missing})
     plugin = registry.load("embedders", name)
     engine = getattr(plugin, "engine", None)
     required = [key for key, field in plugin.Params.model_fields.items() if field.is_required()]
     needs = getattr(plugin, "needs", "") or f"a {' and a '.join(required) or 'folder'} of yours"
     named = plugin.Params.model_fields.get("model")
-    return _line(name, model=named.default if named else None, engine=engine, weights=needs)
+    model = named.default if named else None
+    return _model_row({"name": name, "model": model, "engine": engine, "weights": needs})
 
 
-def _line(
-    name: str,
-    model: str | None = None,
-    dims: int | None = None,
-    max_tokens: int | str | None = None,
-    megabytes: float | None = None,
-    engine: str | None = None,
-    licence: str | None = None,
-    languages: str | None = None,
-    weights: str = "",
-) -> dict[str, object]:
-    return {
-        "name": name,
-        "model": model,
-        "dims": dims,
-        "max tokens": max_tokens,
-        "MB": megabytes,
-        "engine": engine,
-        "licence": licence,
-        "languages": languages,
-        "weights": weights,
-    }
+def _model_row(values: JsonObject) -> JsonObject:
+    """A row with all columns; unknown ones are None."""
+    return {column: values.get(column) for column in COLUMNS}
 
 
 def _format_value(value: object) -> str:

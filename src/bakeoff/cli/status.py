@@ -89,19 +89,15 @@ def _review(path: Path, record: RunRecord, review_folders: Mapping[str, Path]) -
     """Progress of a finished run's review: passages, decided passages and fully judged questions."""
     if record.status not in ("done", "partial"):
         return None
-    from bakeoff.review.outcomes import OutcomeState
     from bakeoff.review.reviewed_run import find_review, with_people
 
     result = open_run(path).with_review_folder(review_folders.get(record.run))
     state = find_review(result)
     if state is None:
         return None
-    decided = sum(
-        outcome.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for outcome in state.settled.values()
-    )
     reviewed = with_people(result).reviewed
     questions = len(reviewed.queries) if reviewed else 0
-    return {"passages": len(state.pool.items), "decided": decided, "questions": questions}
+    return {"passages": len(state.pool.items), "decided": state.decided, "questions": questions}
 
 
 def _review_line(path: Path, found: Mapping[str, int], folder: Path | None) -> str:

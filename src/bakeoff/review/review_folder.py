@@ -17,7 +17,7 @@ from bakeoff.review.auto_vs_human import (
 from bakeoff.review.choices import LabelScheme
 from bakeoff.review.human_scores import judged_rankings
 from bakeoff.review.ledger import Ledger, ReadLedger
-from bakeoff.review.outcomes import ItemOutcome, opinions_of, settled_pool
+from bakeoff.review.outcomes import ItemOutcome, OutcomeState, opinions_of, settled_pool
 from bakeoff.review.pool import ReviewPool, read_pool, write_pool
 from bakeoff.runs.analysis import Result
 from bakeoff.storage.cache import write_file
@@ -124,6 +124,12 @@ class ReviewState:
     read: ReadLedger
     settled: dict[str, ItemOutcome]
     notes: tuple[str, ...]
+
+    @property
+    def decided(self) -> int:
+        """How many items have a final outcome."""
+        undecided = (OutcomeState.OPEN, OutcomeState.CONFLICT)
+        return sum(outcome.state not in undecided for outcome in self.settled.values())
 
 
 def load_state(review: ReviewFolder) -> ReviewState:

@@ -10,6 +10,7 @@ import pytrec_eval
 
 from bakeoff import run
 from bakeoff.errors import BakeoffError, DataError, SettingError
+from bakeoff.presets.export_files import Files
 from bakeoff.presets.import_formats import read_foreign
 from bakeoff.report.exports.ir_formats import ExportChoice, ExportScores, Format, Level, export
 from bakeoff.runs.analysis import Result
@@ -58,21 +59,25 @@ def beir_experiment(home: Path, corpus: Path, queries: str) -> Path:
     return home
 
 
+def texts(files: Files) -> dict[str, str]:
+    return {name: content.decode() for name, content in files.contents.items()}
+
+
 def objects(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
 def test_documents_are_judged_with_their_highest_grade(notes):
     exported = export(notes, ExportChoice(Format.BEIR))
-    rows = [line.split("\t") for line in exported.files["qrels/test.tsv"].splitlines()[1:]]
+    rows = [line.split("\t") for line in texts(exported)["qrels/test.tsv"].splitlines()[1:]]
     assert rows == [["q1", "apples.md", "3"], ["q1", "old trees.md", "1"], ["q2", "boats.md", "1"]]
-    assert [row["_id"] for row in objects(exported.files["corpus.jsonl"])] == sorted(NOTES)
-    assert objects(exported.files["queries.jsonl"])[0]["metadata"] == {"category": "food"}
+    assert [row["_id"] for row in objects(texts(exported)["corpus.jsonl"])] == sorted(NOTES)
+    assert objects(texts(exported)["queries.jsonl"])[0]["metadata"] == {"category": "food"}
     assert any("no judgment" in note and "q3" in note for note in exported.notes)
 
 
 def test_chunks_are_judged_and_written_as_the_corpus(notes):
-    files = export(notes, ExportChoice(Format.BEIR, Level.CHUNK)).files
+    files = texts(export(notes, ExportChoice(Format.BEIR, Level.CHUNK)))
     corpus = {row["_id"]: row for row in objects(files["corpus.jsonl"])}
     judged = [line.split("\t") for line in files["qrels/test.tsv"].splitlines()[1:]]
     assert {item for _, item, _ in judged} <= set(corpus)
@@ -85,8 +90,8 @@ def test_chunks_are_judged_and_written_as_the_corpus(notes):
 
 def test_trec_ids_with_blanks_agree_between_qrels_and_run(notes):
     result = run(notes, out=notes / "run")
-    qrels = export(notes, ExportChoice(Format.TREC)).files["qrels.txt"]
-    lines = export(notes / "run", ExportChoice(Format.TREC)).files[
+    qrels = texts(export(notes, ExportChoice(Format.TREC)))["qrels.txt"]
+    lines = texts(export(notes / "run", ExportChoice(Format.TREC)))[
         "runs/line-doc_lines=2-context=none-bm25.txt"
     ]
     assert "q1 0 old%20trees.md 1\n" in qrels
@@ -111,8 +116,8 @@ def assert_same_as_trec_eval(result: Result, qrels: str, lines: str) -> None:
 
 def test_a_document_stands_where_its_first_chunk_does(notes):
     run(notes, out=notes / "run")
-    chunks = export(notes / "run", ExportChoice(Format.TREC, Level.CHUNK)).files
-    documents = export(notes / "run", ExportChoice(Format.TREC)).files
+    chunks = texts(export(notes / "run", ExportChoice(Format.TREC, Level.CHUNK)))
+    documents = texts(export(notes / "run", ExportChoice(Format.TREC)))
     (by_chunk,), (by_document,) = chunks.values(), documents.values()
     served: dict[str, list[str]] = {}
     for query, _, item, *_ in (line.split() for line in by_chunk.splitlines()):
@@ -129,7 +134,7 @@ def test_a_document_stands_where_its_first_chunk_does(notes):
 
 def test_scores_by_rank_fall_by_one(notes):
     run(notes, out=notes / "run")
-    files = export(notes / "run", ExportChoice(Format.BEIR, scores=ExportScores.RANK)).files
+    files = texts(export(notes / "run", ExportChoice(Format.BEIR, scores=ExportScores.RANK)))
     (text,) = files.values()
     for found in json.loads(text).values():
         assert list(found.values()) == [float(len(found) - i) for i in range(len(found))]
@@ -138,7 +143,7 @@ def test_scores_by_rank_fall_by_one(notes):
 def test_export_is_the_same_bytes_each_time_and_overwrites_nothing(notes):
     first = export(notes, ExportChoice(Format.BEIR))
     paths = first.write(notes / "out")
-    assert dict(export(notes, ExportChoice(Format.BEIR)).files) == dict(first.files)
+    assert texts(export(notes, ExportChoice(Format.BEIR))) == texts(first)
     with pytest.raises(SettingError):
         first.write(notes / "out")
     assert first.write(notes / "out", overwrite=True) == paths
@@ -155,9 +160,12 @@ def test_neither_run_nor_experiment(tmp_path):
 def test_scifact_goes_round(home):
     """BEIR → a query file → BEIR: the same queries, judgments and documents."""
     scifact = DATA / "scifact"
-    files = export(
-        beir_experiment(home, scifact, query_file(read_foreign("beir", [scifact]))), ExportChoice(Format.BEIR)
-    ).files
+    files = texts(
+        export(
+            beir_experiment(home, scifact, query_file(read_foreign("beir", [scifact]))),
+            ExportChoice(Format.BEIR),
+        )
+    )
     for name in ("queries.jsonl", "corpus.jsonl"):
         assert objects(files[name]) == objects((scifact / name).read_text(encoding="utf-8"))
     judged = (scifact / "qrels/test.tsv").read_text(encoding="utf-8").split("\n")
@@ -177,4 +185,4 @@ def test_trec_eval_qrels_go_round_byte_for_byte(home, name):
     )
     (home / "corpus.jsonl").write_text("\n".join(lines) + "\n")
     where = beir_experiment(home, home, query_file(read_foreign("trec", [topics, source])))
-    assert export(where, ExportChoice(Format.TREC)).files["qrels.txt"] == source.read_text(encoding="utf-8")
+    assert texts(export(where, ExportChoice(Format.TREC)))["qrels.txt"] == source.read_text(encoding="utf-8")

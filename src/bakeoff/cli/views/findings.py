@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
 from bakeoff.cli import console
-from bakeoff.cli.views.sanitise import one_line
 from bakeoff.runs.checks.findings import (
     LEVELS,
     Ceiling,
@@ -22,7 +19,6 @@ from bakeoff.runs.checks.findings import (
 )
 from bakeoff.runtime.count_text import count
 
-WIDTH = 106
 FEW_QUERIES = 15
 SHOWN = 8
 _STYLE = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -168,7 +164,7 @@ def _print_power(power: Power) -> None:
         f"Standard deviation of paired differences {power.spread:.2f}, {power.basis}."
     )
     assumed = " A first run measures it: bakeoff validate --pilot RUN_FOLDER."
-    _paragraph(text + (assumed if power.basis.startswith("assumed") else ""), "power     ")
+    _line("power", text + (assumed if power.basis.startswith("assumed") else ""))
     console.print_line()
 
 
@@ -213,7 +209,7 @@ def _print_findings(level: Level, findings: tuple[Finding, ...], verbose: bool) 
     for code in dict.fromkeys(finding.code for finding in findings):
         same = [finding for finding in findings if finding.code == code]
         for finding in same if verbose else same[:SHOWN]:
-            _paragraph(_sentence(finding), "  ", "    ")
+            console.print_paragraph(_sentence(finding), "  ", "    ")
         if len(same) > SHOWN and not verbose:
             console.print_line(
                 f"  … and {len(same) - SHOWN:,} more of this kind ({code}); --verbose shows them"
@@ -244,17 +240,4 @@ def _format_counts(counts: Counter[str]) -> str:
 
 
 def _line(name: str, text: str) -> None:
-    _paragraph(text, f"{name:<10}", " " * 10)
-
-
-def _paragraph(text: str, first: str, rest: str = " " * 10) -> None:
-    lines: Iterable[str] = textwrap.wrap(
-        one_line(text),
-        min(WIDTH, console.out.width),
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    for line in lines:
-        console.print_line(line)
+    console.print_paragraph(text, f"{name:<10}")

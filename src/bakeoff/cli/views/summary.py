@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 from pathlib import Path
 
 from bakeoff.cli import console
 from bakeoff.cli.views.key_measures import print_key_measures
-from bakeoff.cli.views.sanitise import one_line
 from bakeoff.cli.views.summary_json import index_size
 from bakeoff.config.modes import RETRIEVER
 from bakeoff.measures.names import parse
@@ -37,7 +35,6 @@ SHOWN = 25
 LABEL = 9
 WIDE_LABEL = 16
 KEY_SYSTEMS = 5
-HARD_SPACE = "\u00a0"
 Column = tuple[str, list[str]]
 LOSSES = {
     BEYOND_DEPTH: "beyond the depth (raise `depth`)",
@@ -301,12 +298,7 @@ def _print_failed(result: Result) -> None:
 
 def print_field(name: str, text: str, indent: int = LABEL) -> None:
     """Print a labelled paragraph, wrapped to the terminal."""
-    width = max(console.out.width - indent, 40)
-    line_text = one_line(text).replace(" %", f"{HARD_SPACE}%").replace(" ·", f"{HARD_SPACE}·")
-    first, *rest = textwrap.wrap(line_text, width, break_long_words=False, break_on_hyphens=False) or [""]
-    console.print_line(f"{name:<{indent}}{first.replace(HARD_SPACE, ' ')}")
-    for line in rest:
-        console.print_line(" " * indent + line.replace(HARD_SPACE, " "))
+    console.print_paragraph(text, f"{name:<{indent}}")
 
 
 def _heading(measure: str) -> str:

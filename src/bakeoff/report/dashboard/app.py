@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from bakeoff.errors import BakeoffError
-from bakeoff.report.dashboard import pages
+from bakeoff.report.dashboard import folder, pages
 from bakeoff.report.dashboard.frames import literal
+from bakeoff.runs.analysis import Result
+
+
+def of_run(show: Callable[[Result], None]) -> Callable[[], None]:
+    """A page of the run chosen in the sidebar."""
+
+    def page() -> None:
+        result = folder.chosen()
+        if result is not None:
+            show(result)
+
+    return page
+
 
 PAGES = (
-    ("Overview", pages.overview),
-    ("Compare", pages.compare),
-    ("Questions", pages.queries),
-    ("Load", pages.load),
-    ("Review", pages.review),
+    ("Overview", of_run(pages.overview)),
+    ("Compare", of_run(pages.compare)),
+    ("Questions", of_run(pages.queries)),
+    ("Load", of_run(pages.load)),
+    ("Review", of_run(pages.review)),
     ("Monitor", pages.monitor),
     ("History", pages.history),
 )

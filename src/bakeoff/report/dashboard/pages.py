@@ -27,11 +27,8 @@ from bakeoff.runtime.progress_file import RunProgress, process_is_alive, read_pr
 MOST = 500
 
 
-def overview() -> None:
+def overview(result: Result) -> None:
     """The verdict, the systems and their costs."""
-    result = folder.chosen()
-    if result is None:
-        return
     key = folder.key(result)
     quick = folder.glance(*key)
     st.title(literal(result.record.name))
@@ -117,11 +114,8 @@ def _show_groups(result: Result) -> None:
             _section(section)
 
 
-def compare() -> None:
+def compare(result: Result) -> None:
     """Two systems, paired by query."""
-    result = folder.chosen()
-    if result is None:
-        return
     st.title("Compare two systems")
     quick = folder.glance(*folder.key(result))
     names = [row.system for row in quick.rows]
@@ -144,11 +138,8 @@ def compare() -> None:
     st.dataframe(widest.head(MOST), hide_index=True, width="stretch")
 
 
-def queries() -> None:
+def queries(result: Result) -> None:
     """Every query with its scores and, side by side, what systems returned."""
-    result = folder.chosen()
-    if result is None:
-        return
     st.title("Questions")
     quick = folder.glance(*folder.key(result))
     names = [row.system for row in quick.rows]
@@ -182,11 +173,8 @@ def _side_by_side(result: Result, rows: list[explorer.ExploredQuery], systems: l
             column.info("returned nothing")
 
 
-def load() -> None:
+def load(result: Result) -> None:
     """Speed under load, resources, and growth with size."""
-    result = folder.chosen()
-    if result is None:
-        return
     st.title("Load")
     quick = folder.glance(*folder.key(result))
     found = optional_sections.collect_optional_sections(result, [row.system for row in quick.rows[:SYSTEMS]])
@@ -222,14 +210,10 @@ def _chart(chart: Chart) -> None:
             st.caption(literal(note))
 
 
-def review() -> None:
+def review(result: Result) -> None:
     """The progress of the review."""
-    from bakeoff.review.outcomes import OutcomeState
     from bakeoff.review.review_folder import load_state, open_review
 
-    result = folder.chosen()
-    if result is None:
-        return
     st.title("Review")
     try:
         state = load_state(open_review(result.path))
@@ -237,10 +221,7 @@ def review() -> None:
         st.info(literal(str(exc)))
         return
     total = len(state.pool.items)
-    settled = sum(
-        outcome.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for outcome in state.settled.values()
-    )
-    st.progress(settled / total if total else 0.0, f"{settled:,} of {total:,} results judged")
+    st.progress(state.decided / total if total else 0.0, f"{state.decided:,} of {total:,} results judged")
     st.dataframe(frames.reviewers(state.read.entries), hide_index=True)
     for note in state.notes:
         st.warning(literal(note))

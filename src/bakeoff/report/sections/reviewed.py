@@ -13,7 +13,7 @@ from bakeoff.report.render.number_text import count, format_signed, score
 from bakeoff.report.sections.parts import ReportSection, TextTable
 from bakeoff.review.auto_vs_human import AutoVsHuman, SideMean
 from bakeoff.review.measures import PairFigures, ReviewFigures, pool_rankings, review_figures
-from bakeoff.review.outcomes import OutcomeState, labels_of
+from bakeoff.review.outcomes import labels_of
 from bakeoff.review.review_folder import ReviewState, compare_with_run
 from bakeoff.review.reviewed_run import find_review
 from bakeoff.runs.analysis import Result
@@ -29,10 +29,7 @@ def review_section(result: Result) -> ReportSection | None:
         return None
     pool = state.pool
     figures = review_figures(pool_rankings(pool), labels_of(state.settled), pool.k, result.record.seed)
-    decided = sum(
-        outcome.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for outcome in state.settled.values()
-    )
-    finding = f"{decided:,} of {count(len(pool.items), 'passage')} are decided"
+    finding = f"{state.decided:,} of {count(len(pool.items), 'passage')} are decided"
     if result.reviewed is not None:
         finding = f"{finding}. {result.reviewed.sentence}"
     grids = [
@@ -41,7 +38,7 @@ def review_section(result: Result) -> ReportSection | None:
         *([against_grid(figures)] if figures.pairs else []),
         *_sides(state, result),
     ]
-    if not decided:
+    if not state.decided:
         return ReportSection("review", "Judged by people", finding, (), state.notes)
     notes = (
         "In brackets: the possible range once every result is judged. Differences use questions that are complete for "
