@@ -65,12 +65,6 @@ class FaissQuery(Settings):
     probes: Annotated[int, Field(ge=1, description="IVF, PQ: cells searched")] = 8
 
 
-def knob(build: Build) -> SearchKnob | None:
-    """The setting that trades recall for speed: candidates of a graph, cells searched, or none for exact search."""
-    cells = replace(PROBES, high=build.lists or PROBES.high)
-    return {"hnsw": EF, "ivf": cells, "pq": cells}.get(build.index)
-
-
 def prepare_rows(rows: np.ndarray, metric: Metric) -> np.ndarray:
     """Rows in FAISS's form; cosine is the inner product of unit vectors."""
     rows = np.ascontiguousarray(rows, np.float32)
@@ -216,8 +210,9 @@ class FaissStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
 
     @classmethod
     def search_knob(cls, params: FaissParams) -> SearchKnob | None:
-        """The setting that trades recall for speed: candidates of a graph, or cells searched."""
-        return knob(params.build)
+        """The setting that trades recall for speed: candidates of a graph, cells searched, or none if exact."""
+        cells = replace(PROBES, high=params.build.lists or PROBES.high)
+        return {"hnsw": EF, "ivf": cells, "pq": cells}.get(params.build.index)
 
     def __init__(self, params: FaissParams, home: Path) -> None:
         self._build, self._home, self._file = params.build, home, home

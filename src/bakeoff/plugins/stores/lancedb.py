@@ -82,13 +82,6 @@ class LancedbQuery(GraphQuery):
     ] = None
 
 
-def knob(build: Build) -> SearchKnob | None:
-    """The setting that trades recall for speed; a graph within cells is tuned by its candidates."""
-    if build.index == "none":
-        return None
-    return EF if "hnsw" in build.index else replace(PROBES, high=build.partitions or PROBES.high)
-
-
 def index_of(build: Build, metric: Metric) -> Any:
     """The index LanceDB is asked to build."""
     shared = {"distance_type": metric.value, "num_partitions": build.partitions}
@@ -100,27 +93,6 @@ def index_of(build: Build, metric: Metric) -> Any:
     if build.index == "ivf_pq":
         return IvfPq(**shared, num_sub_vectors=build.sub_vectors)
     return (HnswSq if build.index == "ivf_hnsw_sq" else HnswFlat)(**shared, **graph)
-
-
-def build_search(table: Any, vectors: np.ndarray, k: int, metric: Metric, query: LancedbQuery) -> Any:
-    """A search of a table for the k nearest rows to one or several vectors."""
-    search = table.search(vectors, vector_column_name="vector").distance_type(metric.value)
-    search = search.limit(k).nprobes(query.probes).ef(max(query.ef, k)).select(["id", "_distance"])
-    return search.refine_factor(query.refine) if query.refine else search
-
-
-def answer(found: pa.Table, metric: Metric, quantised: bool) -> Hits:
-    """Hits from a table; quantised indexes return cosine as the distance of unit vectors, 2·(1 − cosine)."""
-    unit = 0.5 if quantised and metric is Metric.COSINE else 1.0
-    return make_hits(found["id"], score_from_distance(found["_distance"].to_numpy() * unit, metric))
-
-
-def expect_indexed(table: Any, rows: int, kind: str) -> None:
-    """Raise unless the index covers every row."""
-    state = table.index_stats("vector_idx")
-    covered = state.num_indexed_rows if state else 0
-    if covered != rows:
-        raise StoreError(f"LanceDB has indexed {covered} of {rows} rows as {kind}.")
 
 
 QUANTISED: dict[Storage, str] = {"int8": "ivf_hnsw_sq", "binary": "ivf_rq"}
@@ -146,8 +118,11 @@ class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
 
     @classmethod
     def search_knob(cls, params: LancedbParams) -> SearchKnob | None:
-        """The setting that trades recall for speed: candidates of a graph, or cells searched."""
-        return knob(params.build)
+        """The setting that trades recall for speed; a graph within cells is tuned by its candidates."""
+        if params.build.index == "none":
+            return None
+        cells = replace(PROBES, high=params.build.partitions or PROBES.high)
+        return EF if "hnsw" in params.build.index else cells
 
     def __init__(self, params: LancedbParams, home: Path) -> None:
         self._build, self._home, seconds = params.build, home, params.read_consistency
@@ -181,7 +156,7 @@ class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
         self._table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
         if self._has_index():
             self._table.create_index("vector", config=index_of(self._build, self._metric))
-            expect_indexed(self._table, self._rows, self._build.index)
+            self._expect_indexed()
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._metric = metric
@@ -190,7 +165,7 @@ class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
         expect_dims("LanceDB", (held.value_type if self.kind == "tokens" else held).list_size, dims)
         self._rows = self._table.count_rows()
         if self._has_index():
-            expect_indexed(self._table, self._rows, self._build.index)
+            self._expect_indexed()
         return self._rows
 
     def search(self, vector: np.ndarray, k: int, query: LancedbQuery) -> Hits:
@@ -232,18 +207,27 @@ class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
         self._table = None
 
     def _search(self, vectors: np.ndarray, k: int, query: LancedbQuery) -> Any:
-        return build_search(require_open("LanceDB", self._table), vectors, k, self._metric, query)
+        """A search for the k nearest rows to one or several vectors."""
+        table = require_open("LanceDB", self._table)
+        search = table.search(vectors, vector_column_name="vector").distance_type(self._metric.value)
+        search = search.limit(k).nprobes(query.probes).ef(max(query.ef, k)).select(["id", "_distance"])
+        return search.refine_factor(query.refine) if query.refine else search
 
     def _connect(self) -> Any:
         return lancedb.connect(self._home, read_consistency_interval=self._fresh)
 
     def _answer(self, found: pa.Table, query: LancedbQuery) -> Hits:
-        quantised = (
-            self._has_index()
-            and self._build.index in ("ivf_pq", "ivf_rq", "ivf_hnsw_sq")
-            and not query.refine
-        )
-        return answer(found, self._metric, quantised)
+        """Hits from a table; quantised indexes return cosine as the distance of unit vectors, 2·(1 − cosine)."""
+        small = self._build.index in ("ivf_pq", "ivf_rq", "ivf_hnsw_sq") and not query.refine
+        unit = 0.5 if small and self._has_index() and self._metric is Metric.COSINE else 1.0
+        return make_hits(found["id"], score_from_distance(found["_distance"].to_numpy() * unit, self._metric))
+
+    def _expect_indexed(self) -> None:
+        """Raise unless the index covers every row."""
+        state = self._table.index_stats("vector_idx")
+        covered = state.num_indexed_rows if state else 0
+        if covered != self._rows:
+            raise StoreError(f"LanceDB has indexed {covered} of {self._rows} rows as {self._build.index}.")
 
     def _has_index(self) -> bool:
         small = self._rows < max(self._build.flat_below, 1)

@@ -77,30 +77,6 @@ def client(url: str | None) -> redis.Redis:
         raise StoreError("Redis: the URL can't be parsed. Use redis://host:6379/0.") from None
 
 
-def key(collection: str) -> str:
-    """Key of a collection's set."""
-    return f"{PREFIX}{collection}"
-
-
-def collections(client: redis.Redis) -> list[str]:
-    """Collections that runs made; each set has a hash that describes it."""
-    described = (name.decode() for name in client.scan_iter(f"{PREFIX}*{BESIDE}"))
-    return own_collections((name.removesuffix(BESIDE) for name in described), PREFIX)
-
-
-def drop(client: redis.Redis, key: str) -> None:
-    """Delete a collection if it exists."""
-    client.delete(key, key + BESIDE)
-
-
-def dimensions(client: redis.Redis, key: str) -> int:
-    """Dimensions of a collection; a missing one raises StoreError."""
-    held = client.hget(key + BESIDE, "dims")
-    if held is None:
-        raise StoreError(f"Redis has no collection {key}.")
-    return int(held)
-
-
 def add_commands(
     store: PayloadSchemaMixin, key: str, batch: Batch, build: Build
 ) -> Iterator[list[list[Any]]]:
@@ -121,16 +97,6 @@ def search_command(key: str, vector: np.ndarray, k: int, ef: int) -> tuple[Any, 
     """The command that finds the nearest rows."""
     raw = np.ascontiguousarray(vector, np.float32).tobytes()
     return ("VSIM", key, "FP32", raw, "WITHSCORES", "COUNT", k, "EF", max(ef, k))
-
-
-def expect(client: redis.Redis, key: str, rows: int, quantization: str) -> None:
-    """Raise StoreError unless a set has all its rows with the requested quantisation; an empty set does not
-    exist."""
-    expect_rows("Redis", int(client.execute_command("VCARD", key)), rows)
-    state, wanted = client.execute_command("VINFO", key), QUANT[quantization][1]
-    held = state[b"quant-type"].decode() if state else wanted
-    if held != wanted:
-        raise StoreError(f"Redis holds this collection as {held}, not as {wanted}.")
 
 
 def pipeline(client: redis.Redis, commands: Iterable[Sequence[object]]) -> list[Any]:
@@ -228,15 +194,16 @@ class RedisStore(TunedByEf, SmallVectors, PayloadSchemaMixin):
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         if metric is not Metric.COSINE:
             raise StoreError(f"Redis vector sets have no {metric.value}. Use metric: cosine with them.")
-        self._key, self._rows = key(collection), 0
-        drop(self._client, self._key)
+        self.drop(collection)
+        self._key, self._rows = f"{PREFIX}{collection}", 0
         self._client.hset(self._key + BESIDE, mapping={"dims": dims})
 
     def collections(self) -> list[str]:
-        return collections(self._client)
+        described = (name.decode() for name in self._client.scan_iter(f"{PREFIX}*{BESIDE}"))
+        return own_collections((name.removesuffix(BESIDE) for name in described), PREFIX)
 
     def drop(self, collection: str) -> None:
-        drop(self._client, key(collection))
+        self._client.delete(f"{PREFIX}{collection}", f"{PREFIX}{collection}{BESIDE}")
 
     def insert(self, batch: Batch) -> None:
         self._write(batch)
@@ -248,16 +215,30 @@ class RedisStore(TunedByEf, SmallVectors, PayloadSchemaMixin):
 
     def ready(self) -> None:
         """Wait for the log on disk if the server keeps one; a row is in the graph when VADD returns."""
-        expect(self._client, self._key, self._rows, self._build.quantization)
+        expect_rows("Redis", self._count(), self._rows)
+        self._expect_quantization()
         if self._wait_aof and self._client.info("persistence")["aof_enabled"]:
             self._client.execute_command("WAITAOF", 1, 0, 0)
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._key = key(collection)
-        expect_dims("Redis", dimensions(self._client, self._key), dims)
-        self._rows = int(self._client.execute_command("VCARD", self._key))
-        expect(self._client, self._key, self._rows, self._build.quantization)
+        self._key = f"{PREFIX}{collection}"
+        own_dims = self._client.hget(self._key + BESIDE, "dims")
+        if own_dims is None:
+            raise StoreError(f"Redis has no collection {self._key}.")
+        expect_dims("Redis", int(own_dims), dims)
+        self._rows = self._count()
+        self._expect_quantization()
         return self._rows
+
+    def _count(self) -> int:
+        return int(self._client.execute_command("VCARD", self._key))
+
+    def _expect_quantization(self) -> None:
+        """Raise unless the set has the requested quantisation; an empty set does not exist."""
+        state, wanted = self._client.execute_command("VINFO", self._key), QUANT[self._build.quantization][1]
+        actual = state[b"quant-type"].decode() if state else wanted
+        if actual != wanted:
+            raise StoreError(f"Redis holds this collection as {actual}, not as {wanted}.")
 
     def search(self, vector: np.ndarray, k: int, query: RedisQuery) -> Hits:
         return answer(self._client.execute_command(*search_command(self._key, vector, k, query.ef)))

@@ -43,9 +43,6 @@ try:
 except ImportError:  # its wheels are for Linux; elsewhere Python's own SQLite may load extensions
     import sqlite3 as sqlite
 
-Error = sqlite.Error
-
-
 KINDS: dict[Storage, tuple[str, str]] = {
     "float32": ("float", "?"),
     "int8": ("int8", "vec_int8(?)"),
@@ -81,27 +78,6 @@ def stored_rows(rows: np.ndarray, storage: Storage) -> np.ndarray:
     if storage == "int8":
         return np.rint(unit_rows(rows) * INT8).astype(np.int8)
     return np.ascontiguousarray(rows, np.float32)
-
-
-def add(connection: Any, collection: str, store: PayloadSchemaMixin, batch: Batch, storage: Storage) -> None:
-    """Insert rows and their payloads; they are visible after the connection commits."""
-    assert batch.vectors is not None
-    rows = stored_rows(batch.vectors, storage)
-    pairs = ((number, row.tobytes()) for number, row in zip(batch.ids.tolist(), rows, strict=True))
-    insert = f'INSERT INTO "{collection}"(id, vector) VALUES (?, {KINDS[storage][1]})'  # noqa: S608
-    connection.executemany(insert, pairs)
-    if store.fields:
-        places = ", ?" * len(store.fields)
-        into = f'INSERT INTO "{collection}_payload" VALUES (?{places})'  # noqa: S608
-        connection.executemany(into, value_rows(store, batch))
-
-
-def remove(connection: Any, collection: str, ids: np.ndarray) -> None:
-    """Delete rows and their payloads."""
-    for table in (collection, f"{collection}_payload"):
-        gone = ((number,) for number in ids.tolist())
-        connection.executemany(f'DELETE FROM "{table}" WHERE id = ?', gone)  # noqa: S608
-    connection.commit()
 
 
 class Connections:
@@ -159,7 +135,7 @@ class SqliteVecParams(Settings):
     ] = "full"
 
 
-@translate_errors("sqlite-vec", Error)
+@translate_errors("sqlite-vec", sqlite.Error)
 class SqliteVecStore(PackagedEngine, SmallVectors, PayloadSchemaMixin):
     """A vec0 table in a SQLite file, payloads in a plain table; the engine answers k up to 4,096."""
 
@@ -193,7 +169,16 @@ class SqliteVecStore(PackagedEngine, SmallVectors, PayloadSchemaMixin):
             self._connections.run(statement)
 
     def insert(self, batch: Batch) -> None:
-        add(self._connections.here(), self._table, self, batch, self._storage)
+        """Insert rows and their payloads; they are visible after the connection commits."""
+        assert batch.vectors is not None
+        connection, rows = self._connections.here(), stored_rows(batch.vectors, self._storage)
+        pairs = ((number, row.tobytes()) for number, row in zip(batch.ids.tolist(), rows, strict=True))
+        insert = f'INSERT INTO "{self._table}"(id, vector) VALUES (?, {KINDS[self._storage][1]})'  # noqa: S608
+        connection.executemany(insert, pairs)
+        if self.fields:
+            places = ", ?" * len(self.fields)
+            into = f'INSERT INTO "{self._table}_payload" VALUES (?{places})'  # noqa: S608
+            connection.executemany(into, value_rows(self, batch))
         self._rows += len(batch.ids)
 
     def ready(self) -> None:
@@ -221,7 +206,11 @@ class SqliteVecStore(PackagedEngine, SmallVectors, PayloadSchemaMixin):
         return from_rows(self, ids, rows)
 
     def delete(self, ids: np.ndarray) -> None:
-        remove(self._connections.here(), self._table, ids)
+        connection = self._connections.here()
+        for table in (self._table, f"{self._table}_payload"):
+            rows = ((number,) for number in ids.tolist())
+            connection.executemany(f'DELETE FROM "{table}" WHERE id = ?', rows)  # noqa: S608
+        connection.commit()
         self._rows = self._count()
 
     def replace(self, batch: Batch) -> None:
