@@ -15,10 +15,14 @@ from bakeoff.benchmark.ann.recall_tuning import (
     least_effort,
     split_queries,
 )
-from bakeoff.benchmark.load_spec import Slo, lowest_rate, max_rate, parse_slo
+from bakeoff.benchmark.load_spec import LoadStep, Slo, lowest_rate, max_rate, parse_slo
+from bakeoff.benchmark.loop_report import open_report
 from bakeoff.benchmark.open_loop import OpenLoop
+from bakeoff.benchmark.passes import Pass
+from bakeoff.benchmark.resources.usage import Resources
 from bakeoff.benchmark.results.speeds import reaches_target
 from bakeoff.benchmark.stores import parse_store_specs
+from bakeoff.benchmark.targets import LoadTarget, OpenStats
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.benchmark.vectors.neighbours import exact_neighbours
 from bakeoff.benchmark.vectors.quality import answer_quality, quality_table
@@ -194,9 +198,15 @@ def test_promises() -> None:
 
 
 def test_highest_rate_by_bisection() -> None:
-    def send(rate: float) -> OpenLoop:
+    use = Resources.none()
+
+    def send(rate: float) -> Pass:
         latency = np.full(1000, 1_000_000 if rate <= 700 else 90_000_000, np.int64)
-        return OpenLoop(latency, latency * 0, rate, 1000 / rate, (1.0, 1.0), 4, (), 0, 0, "")
+        loop = OpenLoop(latency, latency * 0, rate, 1000 / rate, (1.0, 1.0), 4, (), 0, 0, "")
+        target = LoadTarget("one", "exact", lambda *_: None, (), (), 10, OpenStats(0.0, None, None, use))
+        report = open_report(loop, target, use.client, began=0, ended=10**9)
+        step = LoadStep("open", 4, rate)
+        return Pass(system="one", load=step, run=0, loop=report, harness_seconds=None, resources=use)
 
     found = max_rate(send, Slo(99, 50.0), 100)
     assert found.rate == 700 and [rate for rate, _ in found.tried[:4]] == [100, 200, 400, 800]

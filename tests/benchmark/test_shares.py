@@ -12,16 +12,15 @@ from bakeoff.benchmark.clients.client_share import closed_share, open_share, thr
 from bakeoff.benchmark.clients.clock_sync import ClockCheck, ClockOffset, RoundTrip, offset_of
 from bakeoff.benchmark.clients.merged_loop import (
     ClientResult,
-    CommonWindow,
-    MergedLoop,
     client_notes,
     lost_sentence,
     on_duty,
 )
-from bakeoff.benchmark.clients.messages import Buckets, ClientReport
 from bakeoff.benchmark.clients.wire import LostError
 from bakeoff.benchmark.load_spec import LoadSpec, LoadStep, parse_clients, parse_loads
+from bakeoff.benchmark.loop_report import Buckets, LoopReport, merge_reports
 from bakeoff.benchmark.open_loop import arrival_times
+from bakeoff.benchmark.passes import pass_percentiles
 from bakeoff.benchmark.resources.usage import ResourceUse
 from bakeoff.benchmark.results.histogram import Histogram
 from bakeoff.errors import SettingError
@@ -121,7 +120,7 @@ def test_clocks_out_of_the_ordinary_are_marked() -> None:
     assert ClockCheck(ClockOffset(0.0, 1e3, 0.0)).drift_ppm is None
 
 
-def told(nanoseconds: list[int], missing: int = 0, **more: object) -> ClientReport:
+def report(nanoseconds: list[int], missing: int = 0, **more: object) -> LoopReport:
     values = np.array(nanoseconds, np.int64)
     lag = Buckets.of(Histogram.of(values // 10))
     fields = {
@@ -130,43 +129,45 @@ def told(nanoseconds: list[int], missing: int = 0, **more: object) -> ClientRepo
         "short": 0, "total_ns": int(values.sum()), "drift": None, "latency": Buckets.of(Histogram.of(values, missing)),
         "lag": lag, "due": 1.0, "sent_last": 1.0, "stopped": "", "use": ResourceUse(50.0, 80.0, 100.0, 120.0, 3),
     }  # fmt: skip
-    return ClientReport(**{**fields, **more})
+    return LoopReport(**{**fields, **more})
 
 
 def member(
-    number: int, given: ClientReport | None, began: float = 0.0, ended: float = 1.0, **more: object
+    number: int, given: LoopReport | None, began: float = 0.0, ended: float = 1.0, **more: object
 ) -> ClientResult:
     at = {"began": began, "ended": ended} if given else {}
     return ClientResult(number, f"{number + 1} (host:{number})", "host", HERE, given, **at, **more)
 
 
+def merged(*reports: LoopReport, stopped: str = "") -> LoopReport:
+    return merge_reports(reports, began=0, ended=10**9, stopped=stopped, one_machine=False)
+
+
 def test_merged_figures_are_those_of_all_samples_together() -> None:
     generator = np.random.default_rng(3)
     one, two = (generator.lognormal(13, 1, size).astype(np.int64) for size in (4000, 1500))
-    team = (member(0, told(one.tolist(), missing=3)), member(1, told(two.tolist())))
-    loop = MergedLoop(team, CommonWindow(0.0, 1.0, 5500), 1.0, "")
+    loop = merged(report(one.tolist(), missing=3), report(two.tolist()))
+    latency = loop.latency.histogram()
     union = np.concatenate([one, two])
     known = Histogram.of(union, 3)
-    assert np.array_equal(loop.latency.buckets, known.buckets)
-    assert np.array_equal(loop.latency.counts, known.counts) and loop.latency.missing == 3
-    for row in loop.latencies():
+    assert np.array_equal(latency.buckets, known.buckets)
+    assert np.array_equal(latency.counts, known.counts) and latency.missing == 3
+    for row in pass_percentiles(latency):
         percent = float(row.name.strip("p_ms"))
         assert row.milliseconds == known.percentile(percent) / 1e6
         exact = np.percentile(np.concatenate([union, np.full(3, union.max())]), percent) / 1e6
         assert row.milliseconds == pytest.approx(exact, rel=0.002)
-    assert loop.mean_ms == pytest.approx(union.mean() / 1e6) and loop.lag.count == 5500
+    assert loop.mean_ms == pytest.approx(union.mean() / 1e6) and loop.lag.histogram().count == 5500
     assert (loop.sent, loop.answered, loop.errors, loop.error) == (5503, 5500, 3, "tired.")
-    assert (
-        loop.use == ResourceUse(100.0, 160.0, 200.0, 240.0, 6) and loop.rate_measured == 5500 and loop.reached
-    )
+    assert loop.use == ResourceUse(100.0, 160.0, 200.0, 240.0, 6) and loop.seconds == 1.0 and loop.reached
 
 
 def test_the_window_is_what_all_have_in_common() -> None:
     late, early, gone = (
-        member(0, told([1]), 0.5, 5.0), member(1, told([1]), 0.0, 3.0), member(2, None, lost="killed by SIGKILL"),
+        member(0, report([1]), 0.5, 5.0), member(1, report([1]), 0.0, 3.0), member(2, None, lost="killed by SIGKILL"),
     )  # fmt: skip
     assert on_duty([late, early, gone]) == (0.5, 3.0) and on_duty([gone]) is None
-    assert on_duty([member(0, told([1]), 0.0, 1.0), member(1, told([1]), 2.0, 3.0)]) is None
+    assert on_duty([member(0, report([1]), 0.0, 1.0), member(1, report([1]), 2.0, 3.0)]) is None
     (began,), (ended,) = client_notes(late, 5.0), client_notes(early, 5.0)
     assert "0.50 s late" in began and "2.00 s before" in ended
     lost = lost_sentence([late, early, gone])
@@ -175,16 +176,15 @@ def test_the_window_is_what_all_have_in_common() -> None:
 
 
 def test_a_rate_counts_as_held_only_where_every_client_sent_in_time() -> None:
-    good, slow = told([1] * 100), told([1] * 100, sent_last=1.5)
-    assert MergedLoop((member(0, good), member(1, good)), None, 1.0, "").reached
-    assert not MergedLoop((member(0, good), member(1, slow)), None, 1.0, "").reached
-    assert not MergedLoop((member(0, good),), None, 1.0, "client 2 was lost").reached
+    good, slow = report([1] * 100), report([1] * 100, sent_last=1.5)
+    assert merged(good, good).reached and not merged(good, slow).reached
+    assert not merged(good, stopped="client 2 was lost").reached
 
 
 def test_what_is_not_understood_is_a_loss_and_no_crash() -> None:
-    for line in ({}, {"began": "x"}, {**told([1]).model_dump(), "more": 1}):
+    for line in ({}, {"began": "x"}, {**report([1]).model_dump(), "more": 1}):
         with pytest.raises(LostError):
-            ClientReport.read(line)
+            LoopReport.read(line)
 
 
 def test_clients_by_word_and_by_number() -> None:

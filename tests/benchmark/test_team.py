@@ -143,8 +143,9 @@ def test_an_open_loop_from_two_processes(tmp_path: Path) -> None:
     done, at = next((done, at) for done, at in tries if done.found.passes[0].window is not None)
     (made,) = done.found.passes
     assert done.found.failed == {} and made.load.name == "200/s from 2 processes"
-    assert made.sent == made.answered == 200 and made.errors == made.unsent == 0
-    assert made.window is not None and 0 < made.window.answered <= 200 and made.window.seconds <= made.seconds
+    loop = made.loop
+    assert loop.sent == loop.answered == 200 and loop.errors == loop.unsent == 0
+    assert made.window is not None and 0 < made.window.answered <= 200 and made.window.seconds <= loop.seconds
     assert made.qps == made.window.answered / made.window.seconds
     read = open_load(at / "out")
     (row,) = read.passes.to_pylist()
@@ -205,7 +206,7 @@ def test_clocks_of_other_machines_are_brought_to_ours(
         for share in (CLOSED, OPEN):
             loop = overlapping(partial(team.run, share))
             intended = 400 if share.rate is None else 200
-            assert loop.answered == intended and loop.window is not None and loop.stopped == ""
+            assert loop.report.answered == intended and loop.window is not None and not loop.report.stopped
             assert loop.window.answered <= intended
             for one, skew in zip(loop.members, skews, strict=True):
                 unsure = one.clock.unsure_ms * 1e6
@@ -213,7 +214,7 @@ def test_clocks_of_other_machines_are_brought_to_ours(
                 assert abs(one.clock.after.nanoseconds - skew) <= unsure + 1000
                 assert -2 * unsure <= one.began * 1e9 <= 60e9, "not an hour late"
                 assert "wall clock" in " ".join(one.notes) and "corrected" in " ".join(one.notes)
-            assert loop.seconds < 600
+            assert loop.report.seconds < 600
 
 
 @pytest.mark.slow
@@ -241,11 +242,13 @@ def test_a_client_killed_in_mid_run(tmp_path: Path, plugged: Path, monkeypatch: 
     gone = [one for one in made.team if one.lost]
     assert len(gone) == 1 and gone[0].lost == "killed by SIGKILL" and victim.read_text() in gone[0].name
     why = done.found.failed["fated"]
-    assert gone[0].name in why and why.endswith(" 1") and made.stopped == why
-    assert made.answered == made.sent > 0 and made.qps is not None, "what the other measured is kept"
+    assert gone[0].name in why and why.endswith(" 1") and made.loop.stopped == why
+    assert made.loop.answered == made.loop.sent > 0 and made.qps is not None, (
+        "what the other measured is kept"
+    )
     (row, other) = sorted(open_load(tmp_path / "out").clients.to_pylist(), key=lambda one: not one["lost"])
     assert row["lost"] == "killed by SIGKILL" and row["answered"] is None
-    assert other["answered"] == made.answered
+    assert other["answered"] == made.loop.answered
 
 
 @pytest.mark.slow
@@ -279,8 +282,8 @@ def test_a_stop_in_mid_load_keeps_what_was_measured(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(team_module._Client, "result", interrupted)
     with gather_clients(Threads(), 2, VECTORS, 60.0) as team:
         loop = team.run(long)
-    assert loop.stopped == "stopped by Ctrl-C" and len(loop.reports) == 2
-    assert loop.intended - loop.sent > 30_000 and not loop.reached
+    assert loop.report.stopped == "stopped by Ctrl-C" and all(one.report for one in loop.members)
+    assert loop.report.intended - loop.report.sent > 30_000 and not loop.report.reached
 
 
 def test_the_highest_rate_by_clients_that_stay_for_the_search(tmp_path: Path) -> None:
@@ -312,7 +315,7 @@ def test_the_highest_rate_by_clients_that_stay_for_the_search(tmp_path: Path) ->
     )
     assert found.failed == {} and launcher.started == 4, "two clients for each search, not for each rate"
     assert [one.rate for one in found.highest["exact"]] == [None, None], "no rate keeps such a promise"
-    assert all(one.probe and len(one.team) == 2 and one.answered == 10 for one in found.passes)
+    assert all(one.probe and len(one.team) == 2 and one.loop.answered == 10 for one in found.passes)
     assert all(one.load.rate == 20.0 and one.reached is not None for one in found.passes)
 
 
@@ -422,24 +425,24 @@ def test_our_address_as_a_cluster_sees_it() -> None:
 
 def test_answers_outside_the_window_do_not_count() -> None:
     from bakeoff.benchmark.clients.client import open_recipe
-    from bakeoff.benchmark.clients.client_share import prepare_share
+    from bakeoff.benchmark.clients.client_share import ClientShare
 
     target = open_recipe(VECTORS.to_dict(), Path())
-    asking = prepare_share(target, CLOSED.model_copy(update={"clients": 1, "requests": 50}))
+    asking = ClientShare(target, CLOSED.model_copy(update={"clients": 1, "requests": 50}))
     told = asking.run(time.perf_counter_ns(), threading.Event())
     assert asking.answered_in(told.began, told.ended) == told.answered == 50
     assert asking.answered_in(told.ended + 1, told.ended + 10**12) == 0
     assert asking.answered_in(0, told.began - 1) == 0
-    null = prepare_share(target, CLOSED.model_copy(update={"clients": 1, "requests": 50, "null": True}))
+    null = ClientShare(target, CLOSED.model_copy(update={"clients": 1, "requests": 50, "null": True}))
     assert null.run(time.perf_counter_ns(), threading.Event()).answered == 50
 
 
 def test_a_share_may_be_empty() -> None:
     from bakeoff.benchmark.clients.client import open_recipe
-    from bakeoff.benchmark.clients.client_share import prepare_share
+    from bakeoff.benchmark.clients.client_share import ClientShare
 
     target = open_recipe(VECTORS.to_dict(), Path())
     few = OPEN.model_copy(update={"rate": 1.0, "seconds": 1.0, "number": 1})
-    told = prepare_share(target, few).run(time.perf_counter_ns(), threading.Event())
+    told = ClientShare(target, few).run(time.perf_counter_ns(), threading.Event())
     assert told.intended == told.sent == 0 and told.latency.buckets == []
     assert np.isfinite(told.due)

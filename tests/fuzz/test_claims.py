@@ -14,8 +14,8 @@ import pytest
 from fuzzed.models import gguf_file, laid, safetensors
 from fuzzed.sharing import KEY, STAGE, depot
 
-from bakeoff.benchmark.clients.messages import ClientReport
 from bakeoff.benchmark.clients.wire import LostError
+from bakeoff.benchmark.loop_report import LoopReport
 from bakeoff.benchmark.vectors import downloads, files
 from bakeoff.errors import BakeoffError
 
@@ -126,4 +126,4 @@ def test_figures_that_no_array_holds() -> None:
         {"buckets": [1], "counts": []},
     ):
         with pytest.raises(LostError, match="latency"):
-            ClientReport.read({**TOLD, "latency": {**wrong, "missing": 0}})
+            LoopReport.read({**TOLD, "latency": {**wrong, "missing": 0}})

@@ -18,6 +18,7 @@ from bakeoff.benchmark.load.load_systems import EMBEDDED_BEFORE
 from bakeoff.benchmark.load.record import save_load
 from bakeoff.benchmark.load.session import LoadOrigin, LoadSession
 from bakeoff.benchmark.load_spec import LoadSpec, LoadStep
+from bakeoff.benchmark.loop_report import Buckets, LoopReport
 from bakeoff.benchmark.passes import Pass
 from bakeoff.benchmark.resources.usage import Resources, ResourceUse
 from bakeoff.benchmark.results.histogram import Histogram
@@ -361,21 +362,29 @@ def write_load(
                         system=name,
                         load=load,
                         run=number,
-                        sent=queries,
-                        answered=queries - missing,
-                        errors=missing,
-                        timeouts=0,
-                        unsent=0,
-                        short=0,
-                        seconds=1.0 + number / 10,
-                        mean_ms=float(times.mean() / 1e6),
-                        latency=Histogram.of(times, missing),
-                        lag=None,
-                        quality=None,
-                        drift=None,
+                        loop=LoopReport(
+                            began=0,
+                            ended=round((1.0 + number / 10) * 1e9),
+                            intended=queries - missing,
+                            sent=queries,
+                            answered=queries - missing,
+                            errors=missing,
+                            error="",
+                            timeouts=0,
+                            unsent=0,
+                            short=0,
+                            total_ns=int(times.sum()),
+                            drift=None,
+                            latency=Buckets.of(Histogram.of(times, missing)),
+                            lag=None,
+                            due=1.0,
+                            sent_last=1.0,
+                            stopped="",
+                            use=used.client,
+                        ),
                         harness_seconds=None,
-                        reached=True if load.kind == "open" else None,
                         resources=used,
+                        short=0,
                         probe=probe,
                     )
                 )

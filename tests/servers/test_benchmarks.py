@@ -245,9 +245,9 @@ def test_a_run_that_lost_its_server_is_in_no_figure(tmp_path: Path, far: Any) ->
     )
     whole, broken = done.found.passes
     (point,) = done.found.points()
-    assert not whole.stopped and broken.stopped and "pgvector" in done.found.failed
+    assert not whole.loop.stopped and broken.loop.stopped and "pgvector" in done.found.failed
     assert (point.runs, point.cut_short, point.qps.values) == (1, 1, (whole.qps,))
-    assert point.answered == whole.answered + broken.answered and point.errors >= 25
+    assert point.answered == whole.loop.answered + broken.loop.answered and point.errors >= 25
     assert point.percentile(50) == whole.latency.percentile(50) / 1e6
     kinds = {claim.kind: claim.figures for one in closing_sentences(done.found) for claim in one.claims}
     assert kinds["Speed"]["rate"] == whole.qps and kinds["CutShort"]["runs"] == 1 and "Failed" in kinds

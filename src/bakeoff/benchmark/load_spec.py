@@ -4,48 +4,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from bakeoff.benchmark.open_loop import Arrivals
 from bakeoff.errors import SettingError
 from bakeoff.pipeline.loops.client_threads import INTERRUPTED
-from bakeoff.pipeline.loops.loop_times import LatencySummary
 from bakeoff.pipeline.timing import PERCENTILES, samples_needed
+
+if TYPE_CHECKING:
+    from bakeoff.benchmark.passes import Pass
 
 UNITS = {"us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3}
 HIGHEST = 50_000.0
 STEPS = 5
 _SLO = re.compile(r"\s*p(\d+)\s*<=?\s*([0-9.]+)\s*(us|µs|ms|s)\s*")
-
-
-class RateTrial(Protocol):
-    """A finished open loop, by one client or several."""
-
-    @property
-    def reached(self) -> bool:
-        """Whether the rate was reached."""
-        ...
-
-    @property
-    def stopped(self) -> str:
-        """Why it ended early, if it did."""
-        ...
-
-    @property
-    def errors(self) -> Sized | int:
-        """The searches that failed, or how many."""
-        ...
-
-    @property
-    def timeouts(self) -> int:
-        """Answers that came too late or never."""
-        ...
-
-    def latencies(self) -> tuple[LatencySummary, ...]:
-        """Percentiles in milliseconds."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +29,11 @@ class Slo:
     percentile: int
     milliseconds: float
 
-    def is_kept(self, loop: RateTrial) -> bool:
-        """Whether a loop met it."""
-        found = next(row for row in loop.latencies() if row.name == f"p{self.percentile}_ms")
-        within = found.milliseconds is not None and found.milliseconds < self.milliseconds
-        return within and loop.reached and not loop.errors and not loop.timeouts
+    def is_kept(self, one: Pass) -> bool:
+        """Whether a pass met it."""
+        found = one.percentile(self.percentile)
+        within = found is not None and found < self.milliseconds
+        return within and bool(one.reached) and not one.loop.errors and not one.loop.timeouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +66,16 @@ def lowest_rate(slo: Slo, seconds: float) -> float:
     return max(10.0, samples_needed(slo.percentile) / seconds)
 
 
-def max_rate(send: Callable[[float], RateTrial], slo: Slo, start: float, highest: float = HIGHEST) -> MaxRate:
+def max_rate(send: Callable[[float], Pass], slo: Slo, start: float, highest: float = HIGHEST) -> MaxRate:
     """Double from `start` until the SLO is missed, then bisect; Ctrl-C ends it early."""
     tried: list[tuple[float, bool]] = []
     stopped = ""
 
     def kept(rate: float) -> bool:
         nonlocal stopped
-        loop = send(rate)
-        stopped = loop.stopped if loop.stopped == INTERRUPTED else ""
-        tried.append((rate, slo.is_kept(loop)))
+        one = send(rate)
+        stopped = one.loop.stopped if one.loop.stopped == INTERRUPTED else ""
+        tried.append((rate, slo.is_kept(one)))
         return tried[-1][1]
 
     good, rate = 0.0, min(start, highest)

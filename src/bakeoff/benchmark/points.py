@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
 from bakeoff.benchmark.load_spec import LoadStep
 from bakeoff.benchmark.passes import Pass, pass_percentiles
-from bakeoff.benchmark.resources.usage import ResourceUse
+from bakeoff.benchmark.resources.usage import ResourceUse, combine_uses, sum_or_none
 from bakeoff.benchmark.results.histogram import Histogram, merge_histograms
 from bakeoff.benchmark.results.speeds import drift_note, instability_note
 from bakeoff.pipeline.loops.loop_times import LatencySummary
 from bakeoff.stats.repeat_summary import RunSummary, summarise
-
-N = TypeVar("N", int, float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,21 +74,21 @@ def _point(everything: Sequence[Pass]) -> LoadPoint:
         complete=first.complete,
         cut_short=sum(not one.complete for one in everything),
         qps=qps,
-        mean_ms=summarise(_numbers([one.mean_ms for one in passes])),
+        mean_ms=summarise(_numbers([one.loop.mean_ms for one in passes])),
         quality=summarise(_numbers([one.quality for one in passes])),
         latencies=latencies,
         lags=pass_percentiles(merge_histograms(lags)) if lags else (),
-        sent=sum(one.sent for one in everything),
-        answered=sum(one.answered for one in everything),
-        errors=sum(one.errors for one in everything),
-        timeouts=sum(one.timeouts for one in everything),
-        unsent=sum(one.unsent for one in everything),
+        sent=sum(one.loop.sent for one in everything),
+        answered=sum(one.loop.answered for one in everything),
+        errors=sum(one.loop.errors for one in everything),
+        timeouts=sum(one.loop.timeouts for one in everything),
+        unsent=sum(one.loop.unsent for one in everything),
         short=sum_or_none([one.short for one in everything]),
         harness_share=float(np.median(shares)) if shares else None,
         marked=any(one.marked for one in passes),
         reached=_rate_held(everything),
-        client=_use([one.resources.client for one in passes]),
-        server=_use([one.resources.server for one in passes]),
+        client=combine_uses([one.resources.client for one in passes], average=_mean, peak=_highest),
+        server=combine_uses([one.resources.server for one in passes], average=_mean, peak=_highest),
         joules=sum_or_none([one.resources.energy.joules for one in everything]),
         notes=_notes(everything, passes, qps, latencies),
         probe=first.probe,
@@ -103,7 +100,7 @@ def _notes(
 ) -> tuple[str, ...]:
     """Notes on the figures, which come from `passes`."""
     name = f"{passes[0].system} at {passes[0].load.name}"
-    drifts = [one.drift for one in passes if one.drift is not None]
+    drifts = [one.loop.drift for one in passes if one.loop.drift is not None]
     found = [row.note for row in latencies if row.note][:1]
     if not passes[0].probe:
         found += [note for note in (instability_note(qps.values), drift_note(qps.values, drifts)) if note]
@@ -111,9 +108,11 @@ def _notes(
         found.append(f"the rate was not reached: {qps.median or 0:,.0f} per second were answered")
     if any(one.short for one in everything):
         found.append(f"{sum(one.short or 0 for one in everything)} answers had fewer rows than asked for")
-    if error := next((one.error for one in everything if one.error), ""):
-        found.append(f"{sum(one.errors for one in everything)} errors, the first: {error}")
-    found += [_stop_note(one, one.complete or not passes[0].complete) for one in everything if one.stopped]
+    if error := next((one.loop.error for one in everything if one.loop.error), ""):
+        found.append(f"{sum(one.loop.errors for one in everything)} errors, the first: {error}")
+    found += [
+        _stop_note(one, one.complete or not passes[0].complete) for one in everything if one.loop.stopped
+    ]
     found += dict.fromkeys(note for one in everything for note in one.notes)
     return tuple(f"{name}: {note}" for note in found)
 
@@ -127,20 +126,7 @@ def _rate_held(passes: Sequence[Pass]) -> bool | None:
 
 
 def _stop_note(one: Pass, counted: bool) -> str:
-    return f"run {one.run + 1} ended early{'' if counted else ' and is not in these figures'}: {one.stopped}"
-
-
-def _use(uses: Sequence[ResourceUse]) -> ResourceUse:
-    """Means of means and the highest peak, over the runs that have them; null if none has."""
-    notes = "; ".join(dict.fromkeys(use.note for use in uses if use.note))
-    return ResourceUse(
-        _mean([use.avg_cpu_percent for use in uses]),
-        max((use.peak_cpu_percent for use in uses if use.peak_cpu_percent is not None), default=None),
-        _mean([use.avg_memory_mb for use in uses]),
-        max((use.peak_memory_mb for use in uses if use.peak_memory_mb is not None), default=None),
-        sum(use.samples for use in uses),
-        notes,
-    )
+    return f"run {one.run + 1} ended early{'' if counted else ' and is not in these figures'}: {one.loop.stopped}"
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -148,11 +134,9 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return float(np.mean(known)) if known else None
 
 
+def _highest(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
 def _numbers(values: Sequence[float | None]) -> list[float]:
     return [float("nan") if value is None else value for value in values]
-
-
-def sum_or_none(values: Sequence[N | None]) -> N | None:
-    """The sum; None if any value is unknown."""
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None

@@ -11,13 +11,13 @@ import numpy as np
 
 from bakeoff.benchmark.clients.driver import ClientDriver, gather_clients
 from bakeoff.benchmark.clients.launch import Launcher
-from bakeoff.benchmark.clients.merged_loop import MergedLoop
 from bakeoff.benchmark.clients.messages import LoadShare
-from bakeoff.benchmark.load_spec import LoadSpec, LoadStep, RateTrial
+from bakeoff.benchmark.load_spec import LoadSpec, LoadStep
+from bakeoff.benchmark.loop_report import closed_report, open_report
 from bakeoff.benchmark.null_store import NoParams, NullStore, harness_seconds
 from bakeoff.benchmark.open_loop import OpenLoop, open_loop
-from bakeoff.benchmark.passes import Pass, closed_pass, open_pass
-from bakeoff.benchmark.resources.usage import Energy, Resources, Sampler
+from bakeoff.benchmark.passes import Pass, quality_under_load
+from bakeoff.benchmark.resources.usage import Energy, Sampler
 from bakeoff.benchmark.targets import LoadTarget, Pids
 from bakeoff.errors import StoreError
 from bakeoff.pipeline.loops.client_threads import INTERRUPTED
@@ -30,7 +30,7 @@ NULL_ASKED = 1000
 COPIES = "each client process opened its own embedded store: this is their combined throughput"
 ELSEWHERE = Energy(None, "this machine's counters do not cover clients on other machines")
 Harness = dict[LoadStep, float]
-Send = Callable[[LoadStep, int], tuple[RateTrial, Pass]]
+Send = Callable[[LoadStep, int], Pass]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +56,30 @@ def one_pass(ground: PassContext, target: LoadTarget, load: LoadStep, run: int, 
     """One load; `known` is what the harness costs by load."""
     if load.rate is not None:
         with open_loop_sender(ground, target, known) as send:
-            return send(load, run)[1]
+            return send(load, run)
     demand = ground.demand
     deadline = demand.seconds + WAITS * demand.timeout
     if load.team:
-        share = _share(demand, load, deadline)
         with ground.team(target, load) as team:
-            return _by_team(
-                ground=ground, team=team, target=target, load=load, run=run, known=known, share=share
-            )[1]
+            return _by_team(ground, team, target, load, run, known, deadline)
     with ground.sampler(target) as sampler:
         loop = closed_loop(
             target.search, target.asked, target.k, target.query, threads=load.concurrency, seconds=demand.seconds,
             timeout=demand.timeout, deadline=deadline, keep=True, before=target.connect,
         )  # fmt: skip
-    return closed_pass(target, load, run, loop, known.get(load), sampler.result)
+    used = sampler.result
+    report = closed_report(loop, target, used.client)
+    complete = not loop.stopped and any(hits is not None for hits in loop.answers)
+    return Pass(
+        system=target.label,
+        load=load,
+        run=run,
+        loop=report,
+        harness_seconds=known.get(load),
+        resources=used,
+        quality=quality_under_load(target, loop.answers) if complete else None,
+        short=report.short if target.full else None,
+    )
 
 
 @contextlib.contextmanager
@@ -78,27 +87,28 @@ def open_loop_sender(ground: PassContext, target: LoadTarget, known: Harness) ->
     """Sends open loops one after the other with the same client processes."""
     demand = ground.demand
 
-    def from_here(load: LoadStep, run: int) -> tuple[RateTrial, Pass]:
+    def from_here(load: LoadStep, run: int) -> Pass:
         with ground.sampler(target) as sampler:
             loop = _open(target, load, demand, keep=True)
         if load not in known and loop.stopped != INTERRUPTED:  # after a stop, do not wait
             known[load] = harness_overhead(target, load, demand)
-        probe = demand.slo is not None
-        return loop, open_pass(target, load, run, loop, known.get(load), sampler.result, probe=probe)
+        used = sampler.result
+        return Pass(
+            system=target.label,
+            load=load,
+            run=run,
+            loop=open_report(loop, target, used.client, began=0, ended=round(loop.seconds * 1e9)),
+            harness_seconds=known.get(load),
+            resources=used,
+            probe=demand.slo is not None,
+        )
 
     if not demand.processes:
         yield from_here
         return
+    deadline = 2 * demand.seconds + demand.timeout
     with ground.team(target, demand.open_load(1.0)) as team:
-        yield lambda load, run: _by_team(
-            ground=ground,
-            team=team,
-            target=target,
-            load=load,
-            run=run,
-            known=known,
-            share=_share(demand, load, 2 * demand.seconds + demand.timeout),
-        )
+        yield lambda load, run: _by_team(ground, team, target, load, run, known, deadline)
 
 
 def harness_overhead(target: LoadTarget, load: LoadStep, demand: LoadSpec) -> float:
@@ -121,59 +131,24 @@ def _by_team(
     load: LoadStep,
     run: int,
     known: Harness,
-    share: LoadShare,
-) -> tuple[MergedLoop, Pass]:
+    deadline: float,
+) -> Pass:
     """A load by client processes, which first measure the null store once."""
+    share = _share(ground.demand, load, deadline)
     if load not in known:
         known[load] = _team_harness(team, load, share, ground.demand)
     with ground.sampler(target, team=True) as sampler:
         loop = team.run(share)
-    return loop, team_pass(
-        target=target,
-        load=load,
-        run=run,
-        loop=loop,
-        harness=known[load],
-        used=sampler.result,
-        probe=ground.demand.slo is not None,
-    )
-
-
-def team_pass(
-    target: LoadTarget,
-    load: LoadStep,
-    run: int,
-    loop: MergedLoop,
-    harness: float | None,
-    used: Resources,
-    probe: bool,
-) -> Pass:
-    """The figures of several clients as one pass."""
-    apart = len({one.host for one in loop.members}) > 1
-    resources = replace(used, client=loop.use, energy=ELSEWHERE if apart else used.energy)
-    closed = load.rate is None
+    used, report = sampler.result, loop.report
     return Pass(
         system=target.label,
         load=load,
         run=run,
-        sent=loop.sent,
-        answered=loop.answered,
-        errors=loop.errors,
-        timeouts=loop.timeouts,
-        unsent=loop.intended - loop.sent,
-        short=sum(one.short for one in loop.reports) if closed and target.full else None,
-        seconds=loop.seconds,
-        mean_ms=loop.mean_ms,
-        latency=loop.latency,
-        lag=loop.lag,
-        quality=None,
-        drift=loop.drift,
-        harness_seconds=harness,
-        reached=None if closed else loop.reached,
-        resources=resources,
-        error=loop.error,
-        stopped=loop.stopped,
-        probe=probe,
+        loop=report,
+        harness_seconds=known[load],
+        resources=replace(used, client=report.use, energy=used.energy if loop.one_machine else ELSEWHERE),
+        short=report.short if load.rate is None and target.full else None,
+        probe=ground.demand.slo is not None,
         window=loop.window,
         team=loop.members,
         notes=(*loop.notes(), *([COPIES] if target.opening.index_bytes is not None else [])),
@@ -188,14 +163,15 @@ def _team_harness(team: ClientDriver, load: LoadStep, share: LoadShare, demand: 
         else {"seconds": _null_seconds(demand, load.rate)}
     )
     loop = team.run(share.model_copy(update={"null": True, **asked}))
-    if loop.stopped == INTERRUPTED:
+    stopped = loop.report.stopped
+    if stopped == INTERRUPTED:
         raise KeyboardInterrupt
-    if loop.stopped:
-        raise StoreError(f"{loop.stopped}.")
+    if stopped:
+        raise StoreError(f"{stopped}.")
     if load.rate is None:
-        each = [(one.ended - one.began) / one.answered for one in loop.reports if one.answered]
-        return float(np.median(each)) / load.team / 1e9
-    return (loop.latency.percentile(50) or 0.0) / 1e9
+        reports = [one.report for one in loop.members if one.report and one.report.answered]
+        return float(np.median([one.seconds / one.answered for one in reports])) / load.team
+    return (loop.report.latency.histogram().percentile(50) or 0.0) / 1e9
 
 
 def _share(demand: LoadSpec, load: LoadStep, deadline: float) -> LoadShare:

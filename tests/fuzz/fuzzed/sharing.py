@@ -15,8 +15,9 @@ from pathlib import Path
 from bakeoff.benchmark.clients import driver
 from bakeoff.benchmark.clients.clock_sync import ClockCheck, RoundTrip, offset_of
 from bakeoff.benchmark.clients.merged_loop import ClientResult
-from bakeoff.benchmark.clients.messages import ClientCommand, ClientReport, Hello
+from bakeoff.benchmark.clients.messages import ClientCommand, Hello
 from bakeoff.benchmark.clients.wire import Line
+from bakeoff.benchmark.loop_report import LoopReport
 from bakeoff.runtime.scheduler import installed_version
 from bakeoff.servers.maven import _unpack_jars
 from bakeoff.servers.records import read_place, read_state
@@ -150,9 +151,9 @@ def figures(path: Path) -> object:
         client = driver._Client(Hello.read(HELLO), line, Running())
         clock = ClockCheck(offset_of([RoundTrip(0, 1, 2, 3, 4, 5)]))
         member = client.result(ClientResult(0, "c", "h", clock), 5)
-        loop = driver._merge_clients([client], [member], 0, "")
-        shown = (loop.sent, loop.mean_ms, loop.latency.percentile(95), loop.lag and loop.lag.percentile(50))
-        return ClientReport if member.lost else shown
+        loop = driver._merge_clients([client], [member], 0, "").report
+        latencies = [one and one.histogram().percentile(95) for one in (loop.latency, loop.lag)]
+        return LoopReport if member.lost else (loop.sent, loop.mean_ms, latencies)
 
     return heard(path, merged)
 

@@ -16,8 +16,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bakeoff.benchmark.clients.client_share import ClientShare, prepare_share
-from bakeoff.benchmark.clients.messages import ClientCommand, ClockReply, ErrorCount, Hello, Message, Ready
+from bakeoff.benchmark.clients.client_share import ClientShare
+from bakeoff.benchmark.clients.messages import AnswerCount, ClientCommand, ClockReply, Hello, Message, Ready
 from bakeoff.benchmark.clients.wire import Line, LostError
 from bakeoff.benchmark.load.experiment_targets import SystemRecipe
 from bakeoff.benchmark.session import ENGINE_FAULTS
@@ -134,12 +134,12 @@ class Client:
         elif order.do == "open":
             self._open(order)
         elif order.do == "take" and order.load is not None:
-            self._asking = prepare_share(self._open_target(), order.load)
+            self._asking = ClientShare(self._open_target(), order.load)
             self.say(Ready(ready=True))
         elif order.do == "begin":
             self._begin(order.at)
         elif order.do == "count" and self._asking is not None:
-            self.say(ErrorCount(answered=self._asking.answered_in(order.at, order.until)))
+            self.say(AnswerCount(answered=self._asking.answered_in(order.at, order.until)))
 
     def _open(self, order: ClientCommand) -> None:
         self._target = target = open_recipe(dict(order.recipe), self._home)
@@ -148,9 +148,9 @@ class Client:
 
     def _begin(self, at: int) -> None:
         assert self._asking is not None
-        told = self._asking.run(at, self._halt)
+        report = self._asking.run(at, self._halt)
         self.hung = self.hung or self._asking.hung
-        self.say(told)
+        self.say(report)
 
     def _open_target(self) -> LoadTarget:
         assert self._target is not None

@@ -6,69 +6,48 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
-from bakeoff.benchmark.clients.messages import Buckets, ClientReport, LoadShare
+from bakeoff.benchmark.clients.messages import LoadShare
+from bakeoff.benchmark.loop_report import LoopReport, closed_report, open_report
 from bakeoff.benchmark.null_store import NoParams, NullStore
-from bakeoff.benchmark.open_loop import Arrivals, OpenLoop, arrival_times, arrivals_in, send_on_schedule
-from bakeoff.benchmark.passes import drift_of
-from bakeoff.benchmark.resources.usage import ResourceUse, Sampler
-from bakeoff.benchmark.results.histogram import Histogram
+from bakeoff.benchmark.open_loop import Arrivals, arrival_times, arrivals_in, send_on_schedule
+from bakeoff.benchmark.resources.usage import Sampler
 from bakeoff.benchmark.targets import LoadTarget
 from bakeoff.pipeline.loops.client_threads import HUNG
 from bakeoff.pipeline.loops.closed_loop import closed_loop
-from bakeoff.pipeline.loops.loop_times import NOT_RUN, LoopTimes
+from bakeoff.pipeline.loops.loop_times import NOT_RUN
 
 
-class ClientShare(Protocol):
-    """A share that is ready to begin."""
+class ClientShare:
+    """A share that is ready to begin: some threads of a closed loop, or some arrivals of an open one."""
 
-    hung: bool
-
-    def run(self, at: int, halt: threading.Event) -> ClientReport:
-        """Start at this clock reading and return what was measured."""
-        ...
-
-    def answered_in(self, begin: int, end: int) -> int:
-        """Answers between two readings of the clock."""
-        ...
-
-
-def prepare_share(target: LoadTarget, share: LoadShare) -> ClientShare:
-    """Prepare a share: its queries and their due times."""
-    if share.null:
-        target = replace(target, search=NullStore(NoParams(), Path()).search, full=False)
-    return _ClosedLoopShare(target, share) if share.rate is None else _OpenLoopShare(target, share)
-
-
-class _Share:
-    """What both kinds share: the times of answers."""
-
-    def __init__(self, target: LoadTarget, share: LoadShare, numbers: np.ndarray) -> None:
+    def __init__(self, target: LoadTarget, share: LoadShare) -> None:
         self._target, self._share = target, share
+        if share.null:
+            self._target = replace(target, search=NullStore(NoParams(), Path()).search, full=False)
+        if share.rate is None:
+            count = share.requests or len(target.asked)
+            numbers = closed_share(share.number, share.clients, share.threads, count)
+        else:
+            count = arrivals_in(share.rate, share.seconds, share.threads)
+            numbers = open_share(share.number, share.clients, count, share.arrivals, share.seed)
+            self._due = arrival_times(count, share.rate, share.arrivals, share.seed)[numbers]
         self._asked = [target.asked[number % len(target.asked)] for number in numbers.tolist()]
         self._ends = np.empty(0, np.int64)
         self.hung = False
+
+    def run(self, at: int, halt: threading.Event) -> LoopReport:
+        """Start at this clock reading and return what was measured."""
+        return self._run_closed(at, halt) if self._share.rate is None else self._run_open(at, halt)
 
     def answered_in(self, begin: int, end: int) -> int:
         """Answers between two readings of the clock."""
         return int(((self._ends != NOT_RUN) & (self._ends >= begin) & (self._ends <= end)).sum())
 
-    def _drift(self, answered: np.ndarray) -> float | None:
-        return drift_of(answered, len(self._target.asked))
-
-
-class _ClosedLoopShare(_Share):
-    """Part of a closed loop: some of its threads, sending each query once or for the load's duration."""
-
-    def __init__(self, target: LoadTarget, share: LoadShare) -> None:
-        count = share.requests or len(target.asked)
-        super().__init__(target, share, closed_share(share.number, share.clients, share.threads, count))
-
-    def run(self, at: int, halt: threading.Event) -> ClientReport:
-        """Run the closed loop from that moment on."""
+    def _run_closed(self, at: int, halt: threading.Event) -> LoopReport:
+        """Send each query once, or for the load's duration, from that moment on."""
         share, target = self._share, self._target
         threads = threads_of(share.number, share.clients, share.threads)
         with Sampler(children=False) as sampler:
@@ -78,81 +57,23 @@ class _ClosedLoopShare(_Share):
                 halt=halt, keep=True, before=target.connect, begin=at,
             )  # fmt: skip
         self._ends, self.hung = loop.ends, loop.timeouts > 0
-        return self._report(loop, sampler.result.client)
+        return closed_report(loop, target, sampler.result.client)
 
-    def _report(self, loop: LoopTimes, use: ResourceUse) -> ClientReport:
-        tried = len(loop.done) + len(loop.errors) + loop.timeouts
-        short = sum(1 for hits in loop.answers if hits is not None and len(hits.ids) < self._target.k)
-        return ClientReport(
-            began=loop.began,
-            ended=loop.began + int(loop.seconds * 1e9),
-            intended=len(loop.nanoseconds),
-            sent=tried,
-            answered=len(loop.done),
-            errors=len(loop.errors),
-            error=loop.errors[0] if loop.errors else "",
-            timeouts=loop.timeouts,
-            unsent=len(loop.nanoseconds) - tried,
-            short=short,
-            total_ns=int(loop.done.sum()),
-            drift=self._drift(loop.done),
-            latency=Buckets.of(Histogram.of(loop.done, len(loop.errors) + loop.timeouts)),
-            lag=None,
-            due=0.0,
-            sent_last=0.0,
-            stopped=loop.stopped,
-            use=use,
-        )
-
-
-class _OpenLoopShare(_Share):
-    """Part of an open loop's arrivals."""
-
-    def __init__(self, target: LoadTarget, share: LoadShare) -> None:
-        assert share.rate is not None
-        self._rate = share.rate
-        count = arrivals_in(share.rate, share.seconds, share.threads)
-        numbers = open_share(share.number, share.clients, count, share.arrivals, share.seed)
-        self._due = arrival_times(count, share.rate, share.arrivals, share.seed)[numbers]
-        super().__init__(target, share, numbers)
-
-    def run(self, at: int, halt: threading.Event) -> ClientReport:
+    def _run_open(self, at: int, halt: threading.Event) -> LoopReport:
         """Send each query when it is due after that moment."""
         share, target = self._share, self._target
+        assert share.rate is not None
         with Sampler(children=False) as sampler:
             loop = send_on_schedule(
-                target.search, self._asked, target.k, target.query, self._due, rate=self._rate / share.clients,
+                target.search, self._asked, target.k, target.query, self._due, rate=share.rate / share.clients,
                 workers=share.threads, timeout=share.timeout, deadline=share.deadline, begin=at, halt=halt,
                 keep=True, before=target.connect,
             )  # fmt: skip
             stopped = time.perf_counter_ns()
         self._ends, self.hung = loop.ends, HUNG in loop.stopped
         on_duty = stopped if loop.stopped else at + int(share.seconds * 1e9)
-        return self._report(loop, max(on_duty, int(loop.ends.max(initial=at))), sampler.result.client)
-
-    def _report(self, loop: OpenLoop, ended: int, use: ResourceUse) -> ClientReport:
-        answered = loop.latency[loop.latency != NOT_RUN]
-        due, sent_last = loop.sending
-        return ClientReport(
-            began=loop.began,
-            ended=ended,
-            intended=len(loop.latency),
-            sent=len(loop.latency) - loop.unsent,
-            answered=len(answered),
-            errors=len(loop.errors),
-            error=loop.errors[0] if loop.errors else "",
-            timeouts=loop.timeouts,
-            unsent=loop.unsent,
-            short=0,
-            total_ns=int(answered.sum()),
-            drift=self._drift(answered),
-            latency=Buckets.of(Histogram.of(answered, len(loop.latency) - len(answered))),
-            lag=Buckets.of(Histogram.of(loop.lag[loop.lag != NOT_RUN])),
-            due=due,
-            sent_last=sent_last,
-            stopped=loop.stopped,
-            use=use,
-        )
+        ended = max(on_duty, int(loop.ends.max(initial=at)))
+        return open_report(loop, target, sampler.result.client, began=loop.began, ended=ended)
 
 
 _SPLIT = 0x5B117

@@ -23,16 +23,16 @@ from bakeoff.benchmark.clients.merged_loop import (
     on_duty,
 )
 from bakeoff.benchmark.clients.messages import (
+    AnswerCount,
     ClientCommand,
-    ClientReport,
     ClockReply,
-    ErrorCount,
     Hello,
     LoadShare,
     Message,
     Ready,
 )
 from bakeoff.benchmark.clients.wire import FIRST_BYTES, MOST_BYTES, Line, LostError
+from bakeoff.benchmark.loop_report import LoopReport, merge_reports
 from bakeoff.benchmark.targets import TargetSpec
 from bakeoff.errors import StoreError
 from bakeoff.pipeline.loops.client_threads import INTERRUPTED, PATIENCE_SECONDS
@@ -115,7 +115,7 @@ class ClientDriver:
                 for other in here:
                     other.order(ClientCommand(do="stop"))
                 members[place] = client.result(members[place], seconds)
-        if stopped and not any(one.told for one in members):
+        if stopped and not any(one.report for one in members):
             raise KeyboardInterrupt
         for place, client in enumerate(here):
             members[place] = client.check_clock(members[place])
@@ -161,7 +161,7 @@ class _Client:
     def result(self, member: ClientResult, seconds: float) -> ClientResult:
         """What it measured, or why it was lost."""
         try:
-            return replace(member, told=self.answer(ClientReport, seconds))
+            return replace(member, report=self.answer(LoopReport, seconds))
         except LostError as exc:
             self.lost = self._reason(exc)
             return replace(member, lost=self.lost)
@@ -180,7 +180,7 @@ class _Client:
         """Its answers between two readings of its clock; null if it is no longer connected."""
         self.order(ClientCommand(do="count", at=begin, until=end))
         try:
-            return self.answer(ErrorCount, ANSWER_SECONDS).answered
+            return self.answer(AnswerCount, ANSWER_SECONDS).answered
         except LostError:
             return None
 
@@ -264,30 +264,37 @@ def _merge_clients(
     if span is not None:
         timed = [_count_in_window(client, one, zero, span) for client, one in zip(here, timed, strict=True)]
     timed = [replace(one, notes=client_notes(one, last)) for one in timed]
-    said = (one.told.stopped for one in timed if one.told is not None and one.told.stopped)
-    why = stopped or lost_sentence(timed) or next(said, "")
-    return MergedLoop(tuple(timed), _window(timed, span), last - first, why)
+    reports = [one.report for one in timed if one.report is not None]
+    reasons = (one.stopped for one in reports if one.stopped)
+    report = merge_reports(
+        reports,
+        began=round(first * 1e9),
+        ended=round(last * 1e9),
+        stopped=stopped or lost_sentence(timed) or next(reasons, ""),
+        one_machine=len({client.host for client in here}) == 1,
+    )
+    return MergedLoop(tuple(timed), _window(timed, span), report)
 
 
 def _on_driver_clock(member: ClientResult, zero: int) -> ClientResult:
-    told = member.told
-    if told is None:
+    report = member.report
+    if report is None:
         return member
-    began, ended = (round((member.clock.ours(at) - zero) / 1e9, 9) for at in (told.began, told.ended))
+    began, ended = (round((member.clock.ours(at) - zero) / 1e9, 9) for at in (report.began, report.ended))
     return replace(member, began=began, ended=ended)
 
 
 def _count_in_window(
     client: _Client, member: ClientResult, zero: int, span: tuple[float, float]
 ) -> ClientResult:
-    if member.told is None or client.lost:
+    if member.report is None or client.lost:
         return member
     begin, end = (round(member.clock.theirs(zero + at * 1e9)) for at in span)
     return replace(member, in_window=client.count(begin, end))
 
 
 def _window(members: Sequence[ClientResult], span: tuple[float, float] | None) -> CommonWindow | None:
-    counts = [one.in_window for one in members if one.told is not None]
+    counts = [one.in_window for one in members if one.report is not None]
     if span is None or any(count is None for count in counts):
         return None
     return CommonWindow(span[0], span[1] - span[0], sum(count or 0 for count in counts))

@@ -12,8 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from bakeoff.benchmark.points import sum_or_none
-from bakeoff.benchmark.resources.usage import Sampler
+from bakeoff.benchmark.resources.usage import Sampler, sum_or_none
 from bakeoff.benchmark.targets import LoadTarget, OpenStats, Pids, QualityReference
 from bakeoff.config import experiment
 from bakeoff.config.modes import WEIGHT, Hybrid

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from bakeoff.benchmark.clients.launch import Launcher, Processes
-from bakeoff.benchmark.load_spec import HIGHEST, LoadSpec, LoadStep, MaxRate, RateTrial, lowest_rate, max_rate
+from bakeoff.benchmark.load_spec import HIGHEST, LoadSpec, LoadStep, MaxRate, lowest_rate, max_rate
 from bakeoff.benchmark.passes import LOST, Pass
 from bakeoff.benchmark.points import LoadPoint, load_points
 from bakeoff.benchmark.run_pass import PassContext, harness_overhead, one_pass, open_loop_sender
@@ -113,17 +113,18 @@ def _one(
     made = one_pass(ground, target, load, run, found.harness)
     found.passes.append(made)
     _judge_end(found, made)
-    if GONE in made.stopped and target.label not in found.failed:
+    if GONE in made.loop.stopped and target.label not in found.failed:
         target.connect()  # an open loop lost its engine: check whether it is still gone
 
 
 def _judge_end(found: LoadSession, made: Pass) -> None:
-    if made.stopped == INTERRUPTED:
-        found.stopped = made.stopped
-    elif made.stopped and (made.load.kind == "closed" or HUNG in made.stopped or LOST in made.stopped):
-        found.failed[made.system] = made.stopped
-    elif not made.answered:
-        why = made.error or "no reason given"
+    stopped = made.loop.stopped
+    if stopped == INTERRUPTED:
+        found.stopped = stopped
+    elif stopped and (made.load.kind == "closed" or HUNG in stopped or LOST in stopped):
+        found.failed[made.system] = stopped
+    elif not made.loop.answered:
+        why = made.loop.error or "no reason given"
         raise StoreError(f"no search of run {made.run + 1} at {made.load.name} was answered: {why}")
 
 
@@ -133,15 +134,14 @@ def _highest(found: LoadSession, target: LoadTarget, run: int, ground: PassConte
     assert demand.slo is not None
     with open_loop_sender(ground, target, found.harness) as send:
 
-        def try_rate(rate: float) -> RateTrial:
-            loop, made = send(demand.open_load(rate), run)
-            found.passes.append(made)
-            return loop
+        def try_rate(rate: float) -> Pass:
+            found.passes.append(send(demand.open_load(rate), run))
+            return found.passes[-1]
 
         highest = HIGHEST * max(1, demand.processes)
         made = max_rate(try_rate, demand.slo, lowest_rate(demand.slo, demand.seconds), highest)
     found.highest.setdefault(target.label, []).append(made)
     found.stopped = made.stopped
-    last = found.passes[-1].stopped
+    last = found.passes[-1].loop.stopped
     if LOST in last or (HUNG in last and made.rate is None):
         found.failed[target.label] = last

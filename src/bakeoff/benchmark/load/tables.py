@@ -15,14 +15,14 @@ def pass_row(one: Pass) -> tuple[object, ...]:
     """A pass."""
     shown = {row.name: row.milliseconds for row in pass_percentiles(one.latency)}
     late = {row.name: row.milliseconds for row in pass_percentiles(one.lag)} if one.lag is not None else {}
-    used = one.resources
+    loop, used = one.loop, one.resources
     return (
         one.system, one.load.name, one.load.kind, one.load.clients, one.load.concurrency, one.load.rate, one.run,
-        one.probe, one.sent, one.answered, one.errors, one.timeouts, one.unsent, one.short, one.seconds, one.qps,
-        one.mean_ms, shown["p50_ms"], shown["p90_ms"], shown["p95_ms"], shown["p99_ms"], late.get("p99_ms"),
-        one.quality, one.drift, None if one.harness_seconds is None else one.harness_seconds * 1e6, one.harness_share,
+        one.probe, loop.sent, loop.answered, loop.errors, loop.timeouts, loop.unsent, one.short, loop.seconds, one.qps,
+        loop.mean_ms, shown["p50_ms"], shown["p90_ms"], shown["p95_ms"], shown["p99_ms"], late.get("p99_ms"),
+        one.quality, loop.drift, None if one.harness_seconds is None else one.harness_seconds * 1e6, one.harness_share,
         one.reached, *(getattr(side, use) for side in (used.client, used.server) for use in USES),
-        used.energy.joules, one.stopped, one.error, one.load.team,
+        used.energy.joules, loop.stopped, loop.error, one.load.team,
         one.window.seconds if one.window else None, one.window.answered if one.window else None,
     )  # fmt: skip
 
@@ -59,16 +59,20 @@ def client_values(member: ClientResult, one: Pass) -> JsonObject:
 
 
 def _client(member: ClientResult, one: Pass) -> tuple[object, ...]:
-    told, clock = member.told, member.clock
+    report, clock = member.report, member.clock
     shown = {row.name: row.milliseconds for row in pass_percentiles(member.latency())}
     lag = member.lag()
     late = {row.name: row.milliseconds for row in pass_percentiles(lag)} if lag is not None else {}
-    counts = (told.sent, told.answered, told.errors, told.timeouts, told.unsent) if told else (None,) * 5
+    counts = (
+        (report.sent, report.answered, report.errors, report.timeouts, report.unsent)
+        if report
+        else (None,) * 5
+    )
     rate = None if one.window is None or member.in_window is None else member.in_window / one.window.seconds
     return (
         member.name, member.host, *counts, member.began, member.ended, member.in_window, rate,
-        told.total_ns / told.answered / 1e6 if told and told.answered else None, shown["p50_ms"], shown["p99_ms"],
-        late.get("p99_ms"), told.use.avg_cpu_percent if told else None, told.use.peak_memory_mb if told else None,
+        report.mean_ms if report else None, shown["p50_ms"], shown["p99_ms"], late.get("p99_ms"),
+        report.use.avg_cpu_percent if report else None, report.use.peak_memory_mb if report else None,
         clock.before.nanoseconds / 1e6, clock.unsure_ms, clock.drift_ppm, clock.drift_unsure_ppm, clock.before.wall_ms,
         member.lost, "; ".join(member.notes),
     )  # fmt: skip

@@ -10,12 +10,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+
+N = TypeVar("N", int, float)
 
 POWERCAP = Path("/sys/class/powercap")
 
@@ -190,6 +192,32 @@ class ResourceUse:
     peak_memory_mb: float | None = None
     samples: int = 0
     note: str = ""
+
+
+Combine = Callable[[Sequence[float | None]], float | None]
+"""Makes one figure of several, some of them unknown."""
+
+
+def combine_uses(uses: Sequence[ResourceUse], *, average: Combine, peak: Combine) -> ResourceUse:
+    """The uses of several runs or processes as one: averages and peaks each by their own rule."""
+
+    def column(name: str) -> list[float | None]:
+        return [getattr(use, name) for use in uses]
+
+    return ResourceUse(
+        average(column("avg_cpu_percent")),
+        peak(column("peak_cpu_percent")),
+        average(column("avg_memory_mb")),
+        peak(column("peak_memory_mb")),
+        sum(use.samples for use in uses),
+        "; ".join(dict.fromkeys(use.note for use in uses if use.note)),
+    )
+
+
+def sum_or_none(values: Sequence[N | None]) -> N | None:
+    """The sum; None if any value is unknown."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 @dataclass(frozen=True, slots=True)
