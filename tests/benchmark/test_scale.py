@@ -32,13 +32,12 @@ from bakeoff.benchmark.results.scale_results import (
 from bakeoff.benchmark.run_in_subprocess import run_isolated
 from bakeoff.benchmark.scale.measure_size import ScaleJob, run_job
 from bakeoff.benchmark.scale.measure_sizes import (
-    ScaleOptions,
     ScaleOutcome,
     check_sizes,
     measure_scale,
     needed_bytes,
 )
-from bakeoff.benchmark.scale.session import default_sizes
+from bakeoff.benchmark.scale.session import ScaleOptions, default_sizes
 from bakeoff.benchmark.stores import parse_store_specs
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.benchmark.vectors.filtered_search import (
@@ -290,11 +289,11 @@ def test_insert_while_search_sees_new_rows(tmp_path: Path, register: Register) -
     how: dict[str, Any] = {"k": 5, "rate": 500.0, "seconds": 0.2, "timeout": 60.0}
     for name, visible in (("exact", 1.0), ("blind", 0.0)):
         (candidate,) = parse_store_specs([name])
-        found = insert_while_search(candidate, None, data, tmp_path / name, **how)
+        found = insert_while_search(candidate, data, tmp_path / name, **how)
         assert found.written == 100 and found.visible == visible and found.kept == 1.0 and not found.errors
         assert dict(found.alone)["p50_ms"] and dict(found.during)["p50_ms"]
     opened = insert_while_search(
-        parse_store_specs(["exact"])[0], None, data, tmp_path / "open", **how, search_rate=300.0
+        parse_store_specs(["exact"])[0], data, tmp_path / "open", **how, search_rate=300.0
     )
     assert dict(opened.during)["p50_ms"]
 
@@ -329,5 +328,5 @@ def test_a_page_of_nothing(home: Path) -> None:
 
 
 def test_a_job_is_data() -> None:
-    job = ScaleJob("size", "exact", 10, 0, Path(), open_dataset("synthetic:20x2").metric, 1, 1.0, 7)
+    job = ScaleJob("size", "exact", 10, 0, Path(), open_dataset("synthetic:20x2").metric, ScaleOptions((10,)))
     assert replace(job, kind="mixed").kind == "mixed"

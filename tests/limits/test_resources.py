@@ -84,6 +84,7 @@ def test_an_index_is_built_within_what_its_budget_counts_with(store: str, tmp_pa
         import numpy as np
         from pathlib import Path
         from bakeoff.benchmark.scale.measure_size import SIZE, ScaleJob, run_job, truth_file
+        from bakeoff.benchmark.scale.session import ScaleOptions
         from bakeoff.types import Metric
 
         folder = Path({str(tmp_path)!r})
@@ -93,7 +94,7 @@ def test_an_index_is_built_within_what_its_budget_counts_with(store: str, tmp_pa
             np.save(folder / f"{{name}}.npy", made / np.linalg.norm(made, axis=1, keepdims=True))
         found = np.zeros((20, 100), np.int64)
         np.savez(truth_file(folder, {size}), ids=found, distances=found.astype(np.float32))
-        run_job(ScaleJob(SIZE, {store!r}, {size}, 1, folder, Metric.COSINE, 10, 60.0, 7))
+        run_job(ScaleJob(SIZE, {store!r}, {size}, 1, folder, Metric.COSINE, ScaleOptions(({size},))))
         status = Path("/proc/self/status").read_text()
         print(int(status.split("VmHWM:")[1].split()[0]) * 1024)
         """

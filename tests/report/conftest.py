@@ -24,7 +24,8 @@ from bakeoff.benchmark.resources.usage import Resources, ResourceUse
 from bakeoff.benchmark.results.histogram import Histogram
 from bakeoff.benchmark.results.load_results import LoadResult, open_load
 from bakeoff.benchmark.results.scale_results import SIZE, ScaleRow
-from bakeoff.benchmark.scale.measure_sizes import ScaleOptions, ScaleOutcome
+from bakeoff.benchmark.scale.measure_sizes import ScaleOutcome
+from bakeoff.benchmark.scale.session import ScaleOptions
 from bakeoff.benchmark.targets import LoadTarget, OpenStats
 from bakeoff.benchmark.vectors.datasets import VectorSet
 from bakeoff.config.experiment_file import Prices

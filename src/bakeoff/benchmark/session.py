@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from bakeoff.errors import SystemFailure, describe_error
 from bakeoff.pipeline.loops.client_threads import INTERRUPTED
@@ -23,6 +24,7 @@ def record_failure(failed: dict[str, str], label: str, place: str = "") -> Itera
         failed[label] = f"{place}{describe_error(exc)}"
 
 
+T = TypeVar("T")
 Tell = Callable[[str], None]
 """Reports progress."""
 
@@ -44,6 +46,12 @@ class Job:
     title: str
     measure: Callable[[], object]
     place: str = ""
+
+
+def rotate(systems: Sequence[T], run: int) -> list[T]:
+    """The systems in their order, beginning with another in each run, so that all pay for a slow minute (F35)."""
+    first = run % len(systems) if systems else 0
+    return [*systems[first:], *systems[:first]]
 
 
 def run_jobs(session: Session, jobs: Iterable[Job], save: Callable[[], object], tell: Tell) -> None:

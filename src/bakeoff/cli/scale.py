@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from bakeoff.benchmark.results.scale_results import ScaleTable
     from bakeoff.benchmark.scale.document_sizes import DocumentScaleOutcome
     from bakeoff.benchmark.scale.measure_size import ScaleJob
-    from bakeoff.benchmark.scale.measure_sizes import ScaleOptions, ScaleOutcome
+    from bakeoff.benchmark.scale.measure_sizes import ScaleOutcome
+    from bakeoff.benchmark.scale.session import ScaleOptions
     from bakeoff.benchmark.stores import StoreSpec
     from bakeoff.benchmark.vectors.datasets import VectorSet
 
@@ -133,7 +134,7 @@ def scale(
     executor: Truth = None,
 ) -> None:
     """Measure how time, memory and disk grow with the data."""
-    from bakeoff.benchmark.scale.measure_sizes import ScaleOptions
+    from bakeoff.benchmark.scale.session import ScaleOptions
     from bakeoff.benchmark.stores import parse_store_specs
     from bakeoff.benchmark.vectors.datasets import open_dataset
 
@@ -288,7 +289,8 @@ def _refuse_vector_options(given: Mapping[str, object]) -> None:
 
 def _scale_documents(path: Path, systems: str | None, counts: _DocumentSizes, command: VectorCommand) -> int:
     """Measure, write and print the scaling; the exit code is 0 if everything was measured."""
-    from bakeoff.benchmark.scale.document_sizes import DocumentScaleOptions, Servers, measure_document_scale
+    from bakeoff.benchmark.configurations.trials import Servers
+    from bakeoff.benchmark.scale.document_sizes import DocumentScaleOptions, measure_document_scale
     from bakeoff.config import experiment
     from bakeoff.report.pages.scale import write_scale_page
     from bakeoff.runs.live.plan_of_run import choose_systems

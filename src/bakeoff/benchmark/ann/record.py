@@ -63,12 +63,7 @@ def to_dict(outcome: AnnOutcome) -> dict[str, object]:
         "verdict": " ".join(one.text for one in sentences),
         "sentences": [one.to_dict() for one in sentences],
         "dataset": {
-            "name": dataset.name,
-            "fingerprint": dataset.fingerprint,
-            "vectors": len(dataset.base),
-            "queries": len(dataset.queries),
-            "dims": dataset.dims,
-            "metric": dataset.metric.value,
+            **dataset.facts(),
             "duplicates": dataset.duplicates,
             "queries_in_base": dataset.leaked,
             "notes": list(dataset.notes),

@@ -10,6 +10,7 @@ import numpy as np
 
 from bakeoff.benchmark.ann.recall_tuning import TunedSetting, TuningRecall, expected_recall, least_effort
 from bakeoff.benchmark.resources.usage import Resources, Sampler
+from bakeoff.benchmark.session import rotate
 from bakeoff.benchmark.stores import BuiltStore
 from bakeoff.benchmark.vectors.datasets import VectorSet
 from bakeoff.benchmark.vectors.neighbours import ExactNeighbours
@@ -107,8 +108,7 @@ def interleave_jobs(systems: Sequence[Sequence[int | None]], run: int) -> list[t
         for step in itertools.zip_longest(*([(n, v) for v in values] for n, values in enumerate(systems)))
         for number, value in filter(None, step)
     ]
-    shift = run % len(turns) if turns else 0
-    return turns[shift:] + turns[:shift]
+    return rotate(turns, run)
 
 
 def measure_sweep(built: BuiltStore, value: int | None, run: int, work: SweepJob) -> SweepPass:

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import datetime
 import json
-import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
-
 from bakeoff import __version__
-from bakeoff.benchmark.configurations.jobs import IngestionJob, SystemJob, TrialFigure, TrialIngestion
-from bakeoff.benchmark.configurations.trial import ingest_documents, measure_configuration
+from bakeoff.benchmark.configurations.jobs import TrialFigure
+from bakeoff.benchmark.configurations.trials import Servers, Trials
 from bakeoff.benchmark.results.configurations import (
     CONFIGURATIONS,
     FAILED,
     Configurations,
 )
-from bakeoff.benchmark.run_in_subprocess import run_isolated
-from bakeoff.config.plan import Plan, PluginSpec, System
+from bakeoff.benchmark.session import rotate
+from bakeoff.benchmark.targets import Pids
+from bakeoff.config.plan import Plan, System
 from bakeoff.errors import BakeoffError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.runs.analysis import Result, open_run
@@ -37,8 +34,6 @@ if TYPE_CHECKING:
 
 
 STAGE = ("repeat", "configurations")
-
-Pids = Callable[[str, BaseModel | None], Iterable[int]]
 
 
 def repeat_configurations(plan: Plan, result: Result, emit: Emit, pids: Pids) -> Result:
@@ -76,25 +71,27 @@ class _Repeats:
         self, plan: Plan, result: Result, systems: Mapping[str, System], emit: Emit, pids: Pids
     ) -> None:
         self._plan, self._result, self._systems = plan, result, systems
-        self._emit, self._pids = emit, pids
+        self._emit, self._servers = emit, Servers(pids)
 
     def measure(self, number: int) -> list[JsonObject]:
         """The rows of one repeat."""
-        order = _rotate_systems(list(self._systems), number)
+        order = rotate(list(self._systems), number)
         kept = {label: self._read_stored(label, number) for label in order}
         found = {label: rows for label, rows in kept.items() if rows is not None}
         self._emit(StageAdvanced(*STAGE, len(found), cached=True))
         if len(found) < len(order):
             with TempDir("configurations") as home:
+                trials = Trials(self._plan, home, self._servers)
                 for label in order:
                     if label not in found:
-                        found[label] = self._measure_system(label, number, home)
+                        found[label] = self._measure_system(label, number, trials)
                         self._emit(StageAdvanced(*STAGE, 1))
         return [row for label in self._systems for row in found[label]]
 
-    def _measure_system(self, label: str, number: int, home: Path) -> list[dict[str, object]]:
+    def _measure_system(self, label: str, number: int, trials: Trials) -> list[dict[str, object]]:
+        salt = fingerprint("configuration", self._result.record.run, label, number)
         try:
-            figures = self._trial(label, number, home)
+            figures = trials.measure(self._systems[label], salt)
         except BakeoffError as exc:
             return self._rows(label, number, [TrialFigure(FAILED, None, note=str(exc))])
         rows = self._rows(label, number, figures)
@@ -102,38 +99,6 @@ class _Repeats:
         path.parent.mkdir(exist_ok=True)
         write_file(path, json.dumps(rows).encode())
         return rows
-
-    def _trial(self, label: str, number: int, home: Path) -> list[TrialFigure]:
-        system = self._systems[label]
-        made = self._ingestion(system, home)
-        store = system.store or system.keyword
-        assert store is not None
-        own = home / fingerprint(label)[:12]
-        own.mkdir()
-        pids = tuple(self._pids(store.name, store.params))
-        salt = fingerprint("configuration", self._result.record.run, label, number)
-        figures = run_isolated(measure_configuration, SystemJob(self._plan, system, made, own, salt, pids))
-        engine = next(one.value for one in figures if one.name == "engine_s")
-        shared = next(one.value for one in made.figures if one.name == "documents_s")
-        total = None if engine is None or shared is None else engine + shared
-        return [*made.figures, *figures, TrialFigure("total_s", total)]
-
-    def _ingestion(self, system: System, home: Path) -> TrialIngestion:
-        """Ingest once per repeat for the systems that share it."""
-        place = home / fingerprint("ingestion", _names(system.chunker, system.embedder))[:12]
-        done = place / "ingestion.json"
-        if done.is_file():
-            return _stored_ingestion(done)
-        shutil.rmtree(
-            place, ignore_errors=True
-        )  # a failed ingestion is not resumed: its times would be partial
-        place.mkdir()
-        found = run_isolated(
-            ingest_documents, IngestionJob(self._plan, system.chunker, system.embedder, place)
-        )
-        kept = {**asdict(found), "home": str(found.home), "queries": str(found.queries or "")}
-        write_file(done, json.dumps(kept).encode())
-        return found
 
     def _read_stored(self, label: str, number: int) -> list[dict[str, object]] | None:
         try:
@@ -169,25 +134,6 @@ class _Repeats:
             }
             for one in figures
         ]
-
-
-def _stored_ingestion(path: Path) -> TrialIngestion:
-    kept = json.loads(path.read_bytes())
-    return TrialIngestion(
-        Path(kept["home"]),
-        kept["vectors"],
-        Path(kept["queries"]) if kept["queries"] else None,
-        tuple(TrialFigure(**one) for one in kept["figures"]),
-    )
-
-
-def _names(*parts: PluginSpec | None) -> list[str]:
-    return [part.label if part else "" for part in parts]
-
-
-def _rotate_systems(labels: list[str], number: int) -> list[str]:
-    at = number % len(labels) if labels else 0
-    return [*labels[at:], *labels[:at]]
 
 
 def _table(rows: Sequence[Mapping[str, Json]]) -> pa.Table:

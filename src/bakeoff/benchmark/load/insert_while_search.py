@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -91,7 +92,6 @@ class Writer:
 
 def insert_while_search(
     candidate: StoreSpec,
-    value: int | None,
     dataset: VectorSet,
     home: Path,
     *,
@@ -109,13 +109,14 @@ def insert_while_search(
     first = len(dataset.base) - held
     part = replace(dataset, base=dataset.base[:first], neighbours=None, duplicates=0, leaked=0, notes=())
     with contextlib.closing(build_store(candidate, part, home, part="insert while search")) as built:
-        store, query = built.store, candidate.query(value)
+        store, query = built.store, candidate.query()
         warm_up(store.search, part.base[:WARM_UP], k, query, timeout=timeout)
         load = _Searches(store, part.queries, k, query, timeout, search_rate)
-        alone = load.for_seconds(seconds)
+        end = time.perf_counter() + seconds
+        alone = load.latencies(seconds, lambda: time.perf_counter() < end)
         writer = Writer(store, first, dataset.base[first:], rate)
         writer.start()
-        during = load.while_busy(writer, seconds)
+        during = load.latencies(seconds, lambda: writer.busy)
         writer.join(timeout)
         return _summarise(
             alone=alone, during=during, writer=writer, store=store, query=query, old=part.base, first=first
@@ -151,44 +152,27 @@ def _summarise(
     )
 
 
+@dataclass(frozen=True, slots=True)
 class _Searches:
-    """The same searches with and without the writer."""
+    """The same searches without and with the writer: a closed loop, or an open one at `rate` per second."""
 
-    def __init__(
-        self,
-        store: CompleteStore,
-        queries: np.ndarray,
-        k: int,
-        query: BaseModel,
-        timeout: float,
-        rate: float | None,
-    ) -> None:
-        self._ask, self._queries, self._k, self._query = store.search, queries, k, query
-        self._timeout, self._rate = timeout, rate
+    store: CompleteStore
+    queries: np.ndarray
+    k: int
+    query: BaseModel
+    timeout: float
+    rate: float | None
 
-    def for_seconds(self, seconds: float) -> Times:
-        end = time.perf_counter() + seconds
-        return self._latencies(lambda: time.perf_counter() < end, seconds)
-
-    def while_busy(self, writer: Writer, seconds: float) -> Times:
-        return self._latencies(lambda: writer.busy, seconds)
-
-    def _latencies(self, more: Any, seconds: float) -> Times:
-        if self._rate is not None:
-            loop = open_loop(
-                self._ask,
-                self._queries,
-                self._k,
-                self._query,
-                rate=self._rate,
-                seconds=seconds,
-                timeout=self._timeout,
-            )
+    def latencies(self, seconds: float, unfinished: Callable[[], bool]) -> Times:
+        """Milliseconds by statistic; a closed loop lasts while `unfinished`, an open one `seconds`."""
+        asked = (self.store.search, self.queries, self.k, self.query)
+        if self.rate is not None:
+            loop = open_loop(*asked, rate=self.rate, seconds=seconds, timeout=self.timeout)
             return tuple((row.name, row.milliseconds) for row in loop.latencies())
         done: list[np.ndarray] = []
         missing = 0
-        while not done or more():
-            one = closed_loop(self._ask, self._queries, self._k, self._query, timeout=self._timeout)
+        while not done or unfinished():
+            one = closed_loop(*asked, timeout=self.timeout)
             done.append(one.done)
             missing += len(one.nanoseconds) - len(one.done)
             if one.stopped:

@@ -11,7 +11,7 @@ from bakeoff.benchmark.load_spec import HIGHEST, LoadSpec, LoadStep, MaxRate, lo
 from bakeoff.benchmark.passes import LOST, Pass
 from bakeoff.benchmark.points import LoadPoint, load_points
 from bakeoff.benchmark.run_pass import PassContext, harness_overhead, one_pass, open_loop_sender
-from bakeoff.benchmark.session import Job, Session, Tell, finish_session, record_failure, run_jobs
+from bakeoff.benchmark.session import Job, Session, Tell, finish_session, record_failure, rotate, run_jobs
 from bakeoff.benchmark.targets import LoadTarget, Pids
 from bakeoff.errors import StoreError
 from bakeoff.pipeline.loops.client_threads import GONE, HUNG, INTERRUPTED
@@ -90,15 +90,10 @@ def _jobs(found: LoadSession, ground: PassContext) -> Iterator[Job]:
     """Every load in every run; systems take turns within a load, and each run starts with another (F35)."""
     for run in range(found.demand.runs):
         for load in found.demand.loads or (None,):
-            for target in _turn(found.targets, run):
+            for target in rotate(found.targets, run):
                 what = load.name if load else "searching the highest rate"
                 title = f"run {run + 1} of {found.demand.runs}: {target.label}, {what}"
                 yield Job(target.label, title, partial(_one, found, target, load, run, ground))
-
-
-def _turn(targets: Sequence[LoadTarget], run: int) -> list[LoadTarget]:
-    shift = run % len(targets) if targets else 0
-    return [*targets[shift:], *targets[:shift]]
 
 
 def _one(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -126,6 +126,7 @@ class ScaleTable:
 
 
 Key = tuple[str, int, float | None]
+Column = tuple[str, str, int]
 
 
 def medians(rows: Sequence[ScaleRow], kind: str) -> dict[Key, dict[str, float | None]]:
@@ -142,85 +143,60 @@ def medians(rows: Sequence[ScaleRow], kind: str) -> dict[Key, dict[str, float | 
     }
 
 
+BY_SIZE = (
+    ("build s", "build_s", 2), ("CPU s", "build_cpu_s", 2), ("p50 ms", "p50_ms", 3), ("p99 ms", "p99_ms", 3),
+    ("QPS", "qps", 0), ("kNN", "knn", 4), ("memory MB", "memory_mb", 1), ("disk MB", "disk_mb", 1),
+)  # fmt: skip
+BY_DOCUMENTS = (
+    ("chunks", "chunks", 0), ("read s", "read_s", 2), ("chunk s", "chunk_s", 2), ("embed s", "embed_s", 2),
+    ("index s", "build_s", 2), ("total s", "total_s", 2), ("p50 ms", "p50_ms", 3), ("QPS", "qps", 0),
+    ("kNN", "knn", 3), ("MB RAM", "memory_mb", 1), ("MB disk", "disk_mb", 1),
+)  # fmt: skip
+BY_THREADS = (("QPS", "qps", 0), ("p50 ms", "p50_ms", 3), ("p99 ms", "p99_ms", 3))
+BY_FILTER = (
+    ("matching", "matching", 0), ("kNN", "knn", 4), ("p50 ms", "p50_ms", 3), ("p99 ms", "p99_ms", 3),
+    ("QPS", "qps", 0), ("short", "short", 0),
+)  # fmt: skip
+WHILE_INSERTING = (
+    ("p50 alone", "alone_p50_ms", 3), ("p50 with", "beside_p50_ms", 3), ("p99 alone", "alone_p99_ms", 3),
+    ("p99 with", "beside_p99_ms", 3), ("reached", "rate_reached", 0), ("new", "visible", 2), ("old", "kept", 2),
+    ("ready", "visible_after_ready", 2),
+)  # fmt: skip
+"""The columns of the tables: header, figure, digits."""
+
+
 def size_rows(rows: Sequence[ScaleRow]) -> ScaleTable:
     """Build, latency, speed, recall, memory and disk by size."""
-    shown = (
-        ("build_s", 2),
-        ("build_cpu_s", 2),
-        ("p50_ms", 3),
-        ("p99_ms", 3),
-        ("qps", 0),
-        ("knn", 4),
-        ("memory_mb", 1),
-        ("disk_mb", 1),
-    )
-    heads = (
-        "store",
-        "rows",
-        "setting",
-        "build s",
-        "CPU s",
-        "p50 ms",
-        "p99 ms",
-        "QPS",
-        "kNN",
-        "memory MB",
-        "disk MB",
-    )
-    return _table(rows, SIZE, heads, shown, at=None)
+    settings = {(row.system, row.size): row.setting for row in rows if row.kind == SIZE}
+    return _table(rows, SIZE, "setting", BY_SIZE, lambda system, size, _: settings[system, size])
 
 
 def document_rows(rows: Sequence[ScaleRow]) -> ScaleTable:
     """Every phase from reading to searching by number of documents; the notes name the numbered systems."""
-    shown = (
-        ("chunks", 0), ("read_s", 2), ("chunk_s", 2), ("embed_s", 2), ("build_s", 2), ("total_s", 2), ("p50_ms", 3),
-        ("qps", 0), ("knn", 3), ("memory_mb", 1), ("disk_mb", 1),
-    )  # fmt: skip
-    heads = (
-        "", "documents", "chunks", "read s", "chunk s", "embed s", "index s", "total s", "p50 ms", "QPS", "kNN",
-        "MB RAM", "MB disk",
-    )  # fmt: skip
     numbers = {system: f"#{place}" for place, system in enumerate(systems(rows), start=1)}
     cells = [
-        (numbers[system], f"{size:,}", *(_text(found.get(name), digits) for name, digits in shown))
+        (numbers[system], f"{size:,}", *_values(found, BY_DOCUMENTS))
         for (system, size, _), found in sorted(medians(rows, SIZE).items(), key=lambda one: one[0][1])
     ]
     names = [f"{number}: {system}" for system, number in numbers.items()]
-    wanted = {name for name, _ in shown}
-    why = dict.fromkeys(
-        f"{numbers[row.system]}: {row.note}" for row in rows if row.note and row.figure in wanted
-    )
-    return ScaleTable(heads, tuple(cells), tuple(range(1, len(heads))), (*names, *why))
+    heads = ("", "documents", *(head for head, _, _ in BY_DOCUMENTS))
+    notes = _notes(rows, BY_DOCUMENTS, numbers)
+    return ScaleTable(heads, tuple(cells), tuple(range(1, len(heads))), (*names, *notes))
 
 
 def concurrency_rows(rows: Sequence[ScaleRow]) -> ScaleTable:
     """Queries per second and latency by client threads."""
-    return _table(
-        rows,
-        THREADS,
-        ("store", "rows", "threads", "QPS", "p50 ms", "p99 ms"),
-        (("qps", 0), ("p50_ms", 3), ("p99_ms", 3)),
-        at="{:.0f}",
-    )
+    return _table(rows, THREADS, "threads", BY_THREADS, lambda _, __, at: f"{at:.0f}")
 
 
 def filter_rows(rows: Sequence[ScaleRow]) -> ScaleTable:
     """Recall and latency by the share of rows that match the filter."""
-    shown = (("matching", 0), ("knn", 4), ("p50_ms", 3), ("p99_ms", 3), ("qps", 0), ("short", 0))
-    heads = ("store", "rows", "share", "matching", "kNN", "p50 ms", "p99 ms", "QPS", "short")
-    return _table(rows, FILTER, heads, shown, at="{:g}")
+    return _table(rows, FILTER, "share", BY_FILTER, lambda _, __, at: f"{at:g}")
 
 
 def mixed_rows(rows: Sequence[ScaleRow]) -> ScaleTable:
     """Latency without and with a writer, and how many of its rows are found."""
-    shown = (
-        ("alone_p50_ms", 3), ("beside_p50_ms", 3), ("alone_p99_ms", 3), ("beside_p99_ms", 3), ("rate_reached", 0),
-        ("visible", 2), ("kept", 2), ("visible_after_ready", 2),
-    )  # fmt: skip
-    heads = (
-        "store", "rows", "rows/s", "p50 alone", "p50 with", "p99 alone", "p99 with", "reached", "new", "old", "ready",
-    )  # fmt: skip
-    return _table(rows, MIXED, heads, shown, at="{:g}")
+    return _table(rows, MIXED, "rows/s", WHILE_INSERTING, lambda _, __, at: f"{at:g}")
 
 
 def fit_rows(fits: Mapping[tuple[str, str], PowerLaw]) -> ScaleTable:
@@ -245,20 +221,31 @@ def fit_rows(fits: Mapping[tuple[str, str], PowerLaw]) -> ScaleTable:
 def _table(
     rows: Sequence[ScaleRow],
     kind: str,
-    heads: tuple[str, ...],
-    shown: Sequence[tuple[str, int]],
-    at: str | None,
+    varied: str,
+    columns: Sequence[Column],
+    text: Callable[[str, int, float | None], str],
 ) -> ScaleTable:
-    cells = []
-    settings = {(row.system, row.size): row.setting for row in rows if row.kind == kind}
-    for (system, size, varied), found in medians(rows, kind).items():
-        key = (system, f"{size:,}", settings[system, size] if at is None else at.format(varied))
-        cells.append((*key, *(_text(found.get(name), digits) for name, digits in shown)))
-    wanted = {name for name, _ in shown}
-    notes = dict.fromkeys(
-        f"{row.system}: {row.note}" for row in rows if row.kind == kind and row.note and row.figure in wanted
-    )
-    return ScaleTable(heads, tuple(cells), tuple(range(1, len(heads))), tuple(notes))
+    """Stores and sizes by what is varied, whose cell is `text`."""
+    cells = [
+        (system, f"{size:,}", text(system, size, at), *_values(found, columns))
+        for (system, size, at), found in medians(rows, kind).items()
+    ]
+    heads = ("store", "rows", varied, *(head for head, _, _ in columns))
+    notes = _notes([row for row in rows if row.kind == kind], columns)
+    return ScaleTable(heads, tuple(cells), tuple(range(1, len(heads))), notes)
+
+
+def _values(found: Mapping[str, float | None], columns: Sequence[Column]) -> tuple[str, ...]:
+    return tuple(_text(found.get(figure), digits) for _, figure, digits in columns)
+
+
+def _notes(
+    rows: Sequence[ScaleRow], columns: Sequence[Column], names: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
+    """The notes on figures of these columns, each once."""
+    figures = {figure for _, figure, _ in columns}
+    noted = (row for row in rows if row.note and row.figure in figures)
+    return tuple(dict.fromkeys(f"{(names or {}).get(row.system, row.system)}: {row.note}" for row in noted))
 
 
 def _text(value: float | None, digits: int) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from bakeoff.benchmark.resources.memory import (
 from bakeoff.benchmark.resources.usage import Sampler
 from bakeoff.benchmark.results.scale_results import FILTER, MIXED, SIZE, THREADS, ScaleRow
 from bakeoff.benchmark.results.speeds import reaches_target, recall_text
+from bakeoff.benchmark.scale.session import ScaleOptions
 from bakeoff.benchmark.stores import BuiltStore, StoreSpec, build_store, parse_store_specs
 from bakeoff.benchmark.vectors.datasets import VectorSet
 from bakeoff.benchmark.vectors.filtered_search import buckets, fill_store, search_filtered, supports
@@ -56,26 +58,30 @@ class ScaleJob:
     run: int
     folder: Path
     metric: Metric
-    k: int
-    timeout: float
-    seed: int
-    target: float | None = None
-    threads: tuple[int, ...] = ()
-    filters: tuple[float, ...] = ()
-    insert_rate: float = 0.0
-    search_rate: float | None = None
-    seconds: float = 5.0
+    options: ScaleOptions
     data: str = ""
     pids: tuple[int, ...] = ()
     server_data: Path | None = None
+
+    def row(
+        self,
+        figure: str,
+        value: float | None,
+        note: str = "",
+        *,
+        setting: str = "default",
+        kind: str = "",
+        at: float | None = None,
+    ) -> ScaleRow:
+        """One figure of this job."""
+        return ScaleRow(kind or self.kind, self.spec, setting, self.size, self.run, at, figure, value, note)
 
 
 def run_job(job: ScaleJob) -> list[ScaleRow]:
     """The rows of one job."""
     (candidate,) = parse_store_specs([job.spec])
-    with TempDir(
-        "index", job.folder
-    ) as home:  # inside the driver's folder, so that it is removed even if this process is killed
+    # inside the driver's folder, so that it is removed even if this process is killed
+    with TempDir("index", job.folder) as home:
         work = {SIZE: _size, FILTER: _filters, MIXED: _mixed_rows}[job.kind]
         return list(work(job, candidate, home / "index"))
 
@@ -97,7 +103,7 @@ def _dataset(job: ScaleJob) -> VectorSet:
         duplicates=0,
         leaked=0,
         notes=(),
-        fingerprint=fingerprint("scale", job.data, job.seed, job.size),
+        fingerprint=fingerprint("scale", job.data, job.options.seed, job.size),
     )
 
 
@@ -106,22 +112,18 @@ def _truth(job: ScaleJob) -> ExactNeighbours:
     return ExactNeighbours(stored["ids"], stored["distances"])
 
 
-def _work(job: ScaleJob, dataset: VectorSet) -> SweepJob:
-    harness = {1: harness_seconds(dataset.queries, job.k)}
-    return SweepJob(
-        dataset=dataset,
-        truth=_truth(job),
-        k=job.k,
-        threads=1,
-        timeout=job.timeout,
-        harness=harness,
-        seed=job.seed,
-    )
-
-
 def _size(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[ScaleRow]:
     """Build, memory, disk, recall, latency, and queries per second by client threads."""
-    work = _work(job, _dataset(job))
+    dataset, options = _dataset(job), job.options
+    work = SweepJob(
+        dataset=dataset,
+        truth=_truth(job),
+        k=options.k,
+        threads=1,
+        timeout=options.timeout,
+        harness={1: harness_seconds(dataset.queries, options.k)},
+        seed=options.seed,
+    )
     with Sampler():
         before = resident_bytes()  # exclude the memory of the sampler itself
     server = server_use(job.pids, job.server_data)
@@ -148,41 +150,26 @@ def _figures(
         if elsewhere
         else measure_growth(before, candidate.params, held or 0, elsewhere=elsewhere)
     )
-    setting = candidate.setting(value)
-
-    def row(
-        figure: str, value: float | None, note: str = "", kind: str = SIZE, at: float | None = None
-    ) -> ScaleRow:
-        return ScaleRow(
-            kind=kind,
-            system=candidate.label,
-            setting=setting,
-            size=job.size,
-            run=job.run,
-            at=at,
-            figure=figure,
-            value=value,
-            note=note,
-        )
-
+    row = partial(job.row, setting=candidate.setting(value))
     yield from _build_figures(built, row, spent, memory, server, after)
     yield row("knn", one.quality.knn, _shortfall(job, one.quality, short))
     yield row("qps", dict(one.qps_measured)[1])
     yield row("harness_share", one.harness_share)
     for latency in statistics(one.nanoseconds, one.unfinished):
         yield row(latency.name, latency.milliseconds, latency.note)
-    for threads in job.threads:
+    for threads in job.options.threads:
+        row = partial(job.row, setting=candidate.setting(value), kind=THREADS, at=threads)
         loop = closed_loop(
             built.store.search,
             work.dataset.queries,
-            job.k,
+            work.k,
             candidate.query(value),
             threads=threads,
-            timeout=job.timeout,
+            timeout=work.timeout,
         )
-        yield row("qps", loop.qps_measured, loop.stopped, THREADS, threads)
+        yield row("qps", loop.qps_measured, loop.stopped)
         for latency in statistics(loop.done, len(loop.nanoseconds) - len(loop.done)):
-            yield row(latency.name, latency.milliseconds, latency.note, THREADS, threads)
+            yield row(latency.name, latency.milliseconds, latency.note)
 
 
 def _build_figures(
@@ -221,93 +208,62 @@ def _setting(job: ScaleJob, built: BuiltStore, work: SweepJob) -> tuple[int | No
 
     The last of the three is a note where no setting reached the target.
     """
-    if job.target is None:
+    target = job.options.target
+    if target is None:
         return None, work, ""
-    tuning, measured = recall_tuning.split_queries(len(work.dataset.queries), job.seed)
-    found = tune_stores(built, job.target, work.of(tuning))
+    tuning, measured = recall_tuning.split_queries(len(work.dataset.queries), work.seed)
+    found = tune_stores(built, target, work.of(tuning))
     short = "" if found.reached else "; no setting reached it on the tuning queries with a margin"
     return found.value, work.of(measured), short
 
 
 def _shortfall(job: ScaleJob, found: AnswerQuality, short: str) -> str:
     """Why the speed at this size misses the target recall, or nothing."""
-    if job.target is None or reaches_target(found.knn, job.target):
+    target = job.options.target
+    if target is None or reaches_target(found.knn, target):
         return ""
-    measured = (
-        "no recall was measured" if found.knn is None else f"recall {recall_text(found.knn, job.target)}"
-    )
-    return f"at {job.size:,} rows: {measured}, below {job.target:g}{short}"
+    measured = "no recall was measured" if found.knn is None else f"recall {recall_text(found.knn, target)}"
+    return f"at {job.size:,} rows: {measured}, below {target:g}{short}"
 
 
 def _filters(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[ScaleRow]:
-    def row(share: float, figure: str, value: float | None, note: str = "") -> ScaleRow:
-        return ScaleRow(
-            kind=FILTER,
-            system=candidate.label,
-            setting="default",
-            size=job.size,
-            run=job.run,
-            at=share,
-            figure=figure,
-            value=value,
-            note=note,
-        )
-
+    options = job.options
     if not supports(candidate):
-        yield from (row(share, "knn", None, NO_FILTER) for share in job.filters)
+        yield from (job.row("knn", None, NO_FILTER, at=share) for share in options.filters)
         return
     dataset = _dataset(job)
-    field = buckets(job.size, job.seed)
-    (store, collection), query = fill_store(candidate, dataset, field, home), candidate.query(None)
+    field = buckets(job.size, options.seed)
+    (store, collection), query = fill_store(candidate, dataset, field, home), candidate.query()
     try:
-        for share in job.filters:
+        for share in options.filters:
             found = search_filtered(
-                store=store,
-                query=query,
-                dataset=dataset,
-                field=field,
-                share=share,
-                k=job.k,
-                timeout=job.timeout,
+                store, query, dataset, field, share=share, k=options.k, timeout=options.timeout
             )
-            yield row(share, "matching", found.matching)
-            yield row(share, "knn", found.knn)
-            yield row(share, "p50_ms", found.p50_ms)
-            yield row(
-                share, "p99_ms", found.p99_ms, "" if found.p99_ms is not None else "too few samples for p99"
-            )
-            yield row(share, "qps", found.qps)
-            yield row(share, "short", found.short)
+            row = partial(job.row, at=share)
+            yield row("matching", found.matching)
+            yield row("knn", found.knn)
+            yield row("p50_ms", found.p50_ms)
+            yield row("p99_ms", found.p99_ms, "" if found.p99_ms is not None else "too few samples for p99")
+            yield row("qps", found.qps)
+            yield row("short", found.short)
     finally:
         collection.end(store)
 
 
 def _mixed_rows(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[ScaleRow]:
+    options = job.options
+    rate = options.insert_rate or 0.0
     found = insert_while_search(
         candidate,
-        None,
         _dataset(job),
         home,
-        k=job.k,
-        rate=job.insert_rate,
-        seconds=job.seconds,
-        timeout=job.timeout,
-        search_rate=job.search_rate,
+        k=options.k,
+        rate=rate,
+        seconds=options.seconds,
+        timeout=options.timeout,
+        search_rate=options.search_rate,
     )
-
-    def row(figure: str, value: float | None, note: str = "") -> ScaleRow:
-        return ScaleRow(
-            kind=MIXED,
-            system=candidate.label,
-            setting="default",
-            size=job.size,
-            run=job.run,
-            at=job.insert_rate,
-            figure=figure,
-            value=value,
-            note=note,
-        )
-
+    row = partial(job.row, at=rate)
     for name, milliseconds in found.alone:
         yield row(f"alone_{name}", milliseconds)
     for name, milliseconds in found.during:

@@ -12,16 +12,14 @@ import numpy as np
 from bakeoff.benchmark.resources.memory import available_bytes
 from bakeoff.benchmark.results.scale_results import FILTER, MIXED, SIZE, ScaleRow
 from bakeoff.benchmark.scale.measure_size import ScaleJob, truth_file
-from bakeoff.benchmark.scale.session import ScaleSession
-from bakeoff.benchmark.session import Job, Tell, finish_session, run_jobs
+from bakeoff.benchmark.scale.session import ScaleOptions, ScaleSession
+from bakeoff.benchmark.session import Job, Tell, finish_session, rotate, run_jobs
 from bakeoff.benchmark.stores import StoreSpec
 from bakeoff.benchmark.vectors.datasets import VectorSet
-from bakeoff.benchmark.vectors.filtered_search import check_shares
 from bakeoff.benchmark.vectors.neighbours import truth_of
 from bakeoff.errors import SettingError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
-from bakeoff.pipeline.loops.closed_loop import TIMEOUT
 from bakeoff.runtime.scheduler import WorkerPool
 from bakeoff.storage.cache import Cache
 from bakeoff.storage.temp_dir import TempDir
@@ -29,43 +27,6 @@ from bakeoff.storage.temp_dir import TempDir
 BUDGET_SHARE = 0.8
 COPIES, ROW_BYTES, PROCESS_BYTES = 4, 500, 300 * 10**6
 """Expected memory of a build: copies of the vectors, links and ids per row, and the process itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScaleOptions:
-    """What to measure; an empty tuple or None skips a part, `budget` is in bytes (None: 80 % of free memory)."""
-
-    sizes: tuple[int, ...]
-    k: int = 10
-    runs: int = 3
-    threads: tuple[int, ...] = ()
-    filters: tuple[float, ...] = ()
-    insert_rate: float | None = None
-    search_rate: float | None = None
-    seconds: float = 5.0
-    target: float | None = None
-    budget: int | None = None
-    timeout: float = TIMEOUT
-    seed: int = 7
-    command: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.sizes or any(a >= b for a, b in zip(self.sizes, self.sizes[1:], strict=False)):
-            raise SettingError("--sizes must grow: 1000,10000,100000.")
-        if self.k < 1 or self.runs < 1 or not self.timeout > 0 or not self.seconds > 0:
-            raise SettingError("--k, --runs, --timeout and --seconds must be positive.")
-        if self.sizes[0] < max(2, self.k):
-            raise SettingError(
-                f"--sizes begins at {self.sizes[0]}; at least {max(2, self.k)} rows are needed for --k."
-            )
-        for name, rate in (("--insert-while-search", self.insert_rate), ("--rate", self.search_rate)):
-            if rate is not None and not 0 < rate < float("inf"):
-                raise SettingError(f"{name} is {rate:g}; a rate above 0 is needed.")
-        if any(threads < 1 for threads in self.threads):
-            raise SettingError("--concurrency has a number under 1.")
-        if self.target is not None and not 0 < self.target <= 1:
-            raise SettingError(f"--target-recall is {self.target:g}; it must be above 0 and at most 1.")
-        check_shares(self.filters)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,18 +38,7 @@ class ScaleOutcome(ScaleSession):
 
     def facts(self) -> Mapping[str, object]:
         """The dataset, as an entry of the record."""
-        data = self.dataset
-        return {
-            "dataset": {
-                "name": data.name,
-                "fingerprint": data.fingerprint,
-                "vectors": len(data.base),
-                "queries": len(data.queries),
-                "dims": data.dims,
-                "metric": data.metric.value,
-                "notes": list(data.notes),
-            }
-        }
+        return {"dataset": {**self.dataset.facts(), "notes": list(self.dataset.notes)}}
 
 
 Measure = Callable[[ScaleJob], list[ScaleRow]]
@@ -182,9 +132,8 @@ def _scale_jobs(
 ) -> Iterator[ScaleJob]:
     """All sizes of a run, stores taking turns; filters and inserts at the largest size."""
     for run in range(options.runs):
-        turn = [*stores[run % len(stores) :], *stores[: run % len(stores)]]
         for size in options.sizes:
-            for store in turn:
+            for store in rotate(stores, run):
                 one = ScaleJob(
                     kind=SIZE,
                     spec=store.label,
@@ -192,15 +141,7 @@ def _scale_jobs(
                     run=run,
                     folder=folder,
                     metric=dataset.metric,
-                    k=options.k,
-                    timeout=options.timeout,
-                    seed=options.seed,
-                    target=options.target,
-                    threads=options.threads,
-                    filters=options.filters,
-                    insert_rate=options.insert_rate or 0.0,
-                    search_rate=options.search_rate,
-                    seconds=options.seconds,
+                    options=options,
                     data=dataset.fingerprint,
                 )
                 yield one

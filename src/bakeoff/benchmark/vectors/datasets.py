@@ -13,7 +13,7 @@ from bakeoff.benchmark.vectors.downloads import TABLE, read_named
 from bakeoff.benchmark.vectors.files import RawVectors, read_vector_file
 from bakeoff.errors import DataError
 from bakeoff.fingerprint import bytes_fingerprint, fingerprint
-from bakeoff.types import Metric
+from bakeoff.types import JsonObject, Metric
 
 BLOCK_BYTES = 32 * 2**20
 QUERIES = 1000
@@ -39,6 +39,17 @@ class VectorSet:
     def dims(self) -> int:
         """The vectors' length."""
         return int(self.base.shape[1])
+
+    def facts(self) -> JsonObject:
+        """What a record says about it."""
+        return {
+            "name": self.name,
+            "fingerprint": self.fingerprint,
+            "vectors": len(self.base),
+            "queries": len(self.queries),
+            "dims": self.dims,
+            "metric": self.metric.value,
+        }
 
 
 def open_dataset(
