@@ -15,7 +15,7 @@ from bakeoff.benchmark.ann import recall_tuning
 from bakeoff.benchmark.ann.compare_stores import AnnOptions, AnnOutcome, _check_targets, compare_stores
 from bakeoff.benchmark.ann.record import to_dict
 from bakeoff.benchmark.ann.sweep import SweepPass
-from bakeoff.benchmark.ann.verdict import closing_sentences, table_rows
+from bakeoff.benchmark.ann.verdict import closing_sentences
 from bakeoff.benchmark.resources.memory import IndexMemory
 from bakeoff.benchmark.resources.usage import Resources
 from bakeoff.benchmark.results.claims import Claim, Sentence, claim, speed_claim, supported_sentences
@@ -138,7 +138,7 @@ def test_f57_every_sentence_is_what_the_recorded_rows_say(outcome: AnnOutcome) -
 def test_f57_a_sentence_of_other_rows_is_withheld(outcome: AnnOutcome, data: st.DataObject) -> None:
     """The rows of the table change under a sentence: no claim about a changed figure is printed."""
     sentences = closing_sentences(outcome)
-    rows = table_rows(outcome)
+    rows = outcome.table()
     kinds = ("Reaches", "Speed", "BestRecall", "NotCompared")
     spoken = [one for one in _claims(outcome) if one.kind in kinds]
     if not spoken:

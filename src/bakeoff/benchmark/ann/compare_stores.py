@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from bakeoff.benchmark.ann import recall_tuning
@@ -13,14 +14,13 @@ from bakeoff.benchmark.ann.sweep import (
     SweepPoint,
     interleave_jobs,
     measure_sweep,
-    pareto_front,
     summarise_points,
     tune_stores,
 )
 from bakeoff.benchmark.null_store import harness_seconds
 from bakeoff.benchmark.resources.memory import IndexMemory, measure_growth, resident_bytes
-from bakeoff.benchmark.results.speeds import reaches_target, recall_text
-from bakeoff.benchmark.session import Session, Tell, finish_session, record_failure
+from bakeoff.benchmark.results.speeds import SpeedRow, SpeedRows, reaches_target, recall_text
+from bakeoff.benchmark.session import Job, Session, Tell, finish_session, record_failure, run_jobs
 from bakeoff.benchmark.stores import BuiltStore, StoreSpec, build_store
 from bakeoff.benchmark.vectors.datasets import VectorSet
 from bakeoff.benchmark.vectors.neighbours import ExactNeighbours, truth_of
@@ -75,9 +75,29 @@ class AnnOutcome(Session):
         """All settings measured so far."""
         return summarise_points(self.passes)
 
+    def table(self) -> SpeedRows:
+        """One row per point: its recall, and the speed of each complete run at the requested number of threads."""
+        compared = {(point.system, point.setting) for point in self.comparable()}
+        return SpeedRows(
+            tuple(
+                SpeedRow(
+                    point.system,
+                    point.setting,
+                    self._speeds(point.system, point.setting),
+                    point.knn.median,
+                    (point.system, point.setting) in compared,
+                )
+                for point in self.points()
+            ),
+            dict(self.failed),
+            seed=self.options.seed,
+        )
+
     def on_front(self) -> tuple[bool, ...]:
-        """Which points are on the Pareto front of recall and speed at the requested number of threads."""
-        return pareto_front(self.points(), self.options.threads)
+        """Which points are on the Pareto front of recall and speed."""
+        table = self.table()
+        front = table.front()
+        return tuple((row.system, row.setting) in front for row in table.rows)
 
     def comparable(self) -> tuple[SweepPoint, ...]:
         """The points whose speeds may be compared: at the target recall, on queries not used for tuning."""
@@ -95,6 +115,14 @@ class AnnOutcome(Session):
             for point in self.points()
             if point.system not in skip and (point.system, point.setting) in chosen
         )
+
+    def _speeds(self, system: str, setting: str) -> tuple[float, ...]:
+        rates = [
+            dict(one.qps_measured).get(self.options.threads)
+            for one in self.passes
+            if (one.system, one.setting) == (system, setting) and not one.stopped
+        ]
+        return tuple(rate for rate in rates if rate is not None)
 
 
 Save = Callable[[AnnOutcome, SweepPass | None], None]
@@ -117,9 +145,8 @@ def compare_stores(
     if options.k > len(dataset.base):
         raise SettingError(f"--k is {options.k}; the base has {len(dataset.base)} vectors.")
     if options.target is not None:
-        recall_tuning.split_queries(
-            len(dataset.queries), options.seed
-        )  # report too few queries before building anything
+        # report too few queries before building anything
+        recall_tuning.split_queries(len(dataset.queries), options.seed)
     if options.threads > len(dataset.queries):
         raise SettingError(
             f"--threads is {options.threads}; there are {len(dataset.queries)} queries to share."
@@ -174,7 +201,9 @@ def _measure_stores(
             outcome.built.append(built)
     work, values = _settings(outcome, whole, tell)
     save(outcome, None)
-    _runs(outcome, work, values, save, tell)
+    run_jobs(outcome, _jobs(outcome, work, values, save), lambda: None, tell)
+    if not outcome.stopped:
+        _check_targets(outcome)
 
 
 def _settings(
@@ -198,26 +227,26 @@ def _settings(
     return whole.of(measured), values
 
 
-def _runs(
-    outcome: AnnOutcome, work: SweepJob, values: list[tuple[int | None, ...]], save: Save, tell: Tell
-) -> None:
+def _jobs(
+    outcome: AnnOutcome, work: SweepJob, values: list[tuple[int | None, ...]], save: Save
+) -> Iterator[Job]:
+    """Every setting of every store in every run."""
+
+    def measure(built: BuiltStore, value: int | None, run: int) -> None:
+        one = measure_sweep(built, value, run, work)
+        outcome.passes.append(one)
+        save(outcome, one)
+        if one.stopped == INTERRUPTED:
+            outcome.stopped = one.stopped
+        elif one.stopped:
+            outcome.failed[one.system] = one.stopped
+
     for run in range(outcome.options.runs):
         for number, value in interleave_jobs(values, run):
             built = outcome.built[number]
-            label = built.candidate.label
-            if label in outcome.failed:
-                continue
-            tell(f"run {run + 1} of {outcome.options.runs}: {label} {built.candidate.setting(value)}")
-            with record_failure(outcome.failed, label):
-                one = measure_sweep(built, value, run, work)
-                outcome.passes.append(one)
-                save(outcome, one)
-                if one.stopped == INTERRUPTED:
-                    outcome.stopped = one.stopped
-                    return
-                if one.stopped:
-                    outcome.failed[label] = one.stopped
-    _check_targets(outcome)
+            label, setting = built.candidate.label, built.candidate.setting(value)
+            title = f"run {run + 1} of {outcome.options.runs}: {label} {setting}"
+            yield Job(label, title, partial(measure, built, value, run))
 
 
 def _check_targets(outcome: AnnOutcome) -> None:

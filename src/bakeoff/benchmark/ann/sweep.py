@@ -158,26 +158,6 @@ def summarise_points(passes: Sequence[SweepPass]) -> tuple[SweepPoint, ...]:
     return tuple(_point([one for one in passes if (one.system, one.setting) == key]) for key in keys)
 
 
-def pareto_front(found: Sequence[SweepPoint], threads: int = 1) -> tuple[bool, ...]:
-    """Whether each point is on the Pareto front of recall and QPS.
-
-    A point without a complete run is not on it.
-    """
-    values = [(point.knn.median, point.qps(threads) if point.complete else None) for point in found]
-    return tuple(_unbeaten(one, values) for one in values)
-
-
-def _unbeaten(
-    one: tuple[float | None, float | None], values: Sequence[tuple[float | None, float | None]]
-) -> bool:
-    if one[0] is None or one[1] is None:
-        return False
-    whole = [(recall, qps) for recall, qps in values if recall is not None and qps is not None]
-    return not any(
-        recall >= one[0] and qps >= one[1] and (recall > one[0] or qps > one[1]) for recall, qps in whole
-    )
-
-
 def _others(work: SweepJob) -> np.ndarray:
     """Warm-up vectors that are not measured queries: rows of the base."""
     count = min(WARM_UP, len(work.dataset.base))

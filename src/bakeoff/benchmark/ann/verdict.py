@@ -28,45 +28,15 @@ def closing_sentences(outcome: AnnOutcome) -> tuple[Sentence, ...]:
     """The sentences that the measured rows support."""
     if outcome.stopped:
         return (Sentence((f"No verdict: {outcome.stopped}; what was measured is kept.",)),)
-    rows = table_rows(outcome)
+    rows = outcome.table()
     found = _front(outcome) if outcome.options.target is None else tuple(_at_target(outcome, rows))
     return supported_sentences((*found, *_failures(rows)), rows)
-
-
-def table_rows(outcome: AnnOutcome) -> SpeedRows:
-    """The rows of the table, as sentences need them."""
-    compared = {(point.system, point.setting) for point in outcome.comparable()}
-    return SpeedRows(
-        tuple(
-            SpeedRow(
-                point.system,
-                point.setting,
-                _speeds(outcome, point.system, point.setting),
-                point.knn.median,
-                (point.system, point.setting) in compared,
-            )
-            for point in outcome.points()
-        ),
-        dict(outcome.failed),
-        seed=outcome.options.seed,
-    )
 
 
 def compare_tuned_stores(outcome: AnnOutcome) -> tuple[SpeedComparison, ...]:
     """Queries per second of the stores at the target recall, all pairs, Holm-corrected."""
     target = outcome.options.target
-    return () if target is None else table_rows(outcome).comparisons(target)
-
-
-def _speeds(outcome: AnnOutcome, system: str, setting: str) -> tuple[float, ...]:
-    """Queries per second of each complete run, at the number of threads used for comparison."""
-    threads = outcome.options.threads
-    rates = [
-        dict(one.qps_measured).get(threads)
-        for one in outcome.passes
-        if (one.system, one.setting) == (system, setting) and not one.stopped
-    ]
-    return tuple(rate for rate in rates if rate is not None)
+    return () if target is None else outcome.table().comparisons(target)
 
 
 def _at_target(outcome: AnnOutcome, rows: SpeedRows) -> Iterator[Sentence]:
