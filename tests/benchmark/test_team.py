@@ -346,7 +346,7 @@ def test_who_does_not_know_the_word_is_sent_away() -> None:
             return super().start(call)
 
     with gather_clients(Strangers(), 2, VECTORS, 60.0) as team:
-        assert team.run(CLOSED).answered == 400
+        assert team.run(CLOSED).report.answered == 400
 
 
 def test_a_client_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

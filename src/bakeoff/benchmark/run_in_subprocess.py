@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from bakeoff.benchmark.session import ENGINE_FAULTS
 from bakeoff.errors import BakeoffError, StoreError
-from bakeoff.runtime.signals import Terminated, TerminationGuard
+from bakeoff.runtime.signals import Terminated, TerminationGuard, describe_exit
 
 T = TypeVar("T")
 J = TypeVar("J")
@@ -30,7 +30,7 @@ def run_isolated(work: Callable[[J], T], job: J) -> T:
         good, found = ours.recv()
     except EOFError:
         process.join(END_SECONDS)
-        raise StoreError(f"its process ended without a result: {_how(process.exitcode)}.") from None
+        raise StoreError(f"its process ended without a result: {describe_exit(process.exitcode)}.") from None
     except KeyboardInterrupt:  # stop the child at once, then raise again
         process.terminate()
         raise
@@ -64,14 +64,6 @@ def _answer(work: Callable[[J], object], job: J) -> tuple[bool, object]:
         return False, str(exc)
     except ENGINE_FAULTS as exc:
         return False, f"{type(exc).__name__}: {exc}"
-
-
-def _how(code: int | None) -> str:
-    """An exit code in words: below 0 it is a signal."""
-    if code is None or code >= 0:
-        return f"exit code {code}"
-    known = {one.value: one.name for one in signal.Signals}
-    return f"killed by {known.get(-code, -code)}"
 
 
 def _end(process: multiprocessing.process.BaseProcess) -> None:

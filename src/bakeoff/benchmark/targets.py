@@ -3,36 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar
 
-import numpy as np
 from pydantic import BaseModel
 
 from bakeoff.benchmark.resources.usage import Resources
 from bakeoff.benchmark.session import ENGINE_FAULTS
-from bakeoff.benchmark.stores import BuiltStore, StoreSpec, build_store, parse_store_specs
+from bakeoff.benchmark.stores import StoreSpec, build_store, parse_store_specs
 from bakeoff.benchmark.vectors.datasets import VectorSet, open_dataset
-from bakeoff.benchmark.vectors.neighbours import ExactNeighbours, truth_of
+from bakeoff.benchmark.vectors.neighbours import ExactNeighbours
 from bakeoff.benchmark.vectors.quality import answer_quality
 from bakeoff.errors import SettingError, StoreError
 from bakeoff.pipeline.loops.closed_loop import WARM_UP, Search
 from bakeoff.protocols import CompleteStore, SupportsReopen
-from bakeoff.storage.cache import Cache
 from bakeoff.types import Hits, Metric
 
 Pids = Callable[[str, BaseModel | None], Sequence[int]]
 """Process ids of the server behind a store, by name and parameters; empty if unknown."""
 
 
-class TargetSpec(Protocol):
-    """How a client process opens the same target."""
+@dataclass(frozen=True, slots=True)
+class TargetSpec:
+    """How a client process opens the same target; `kind` names the class in what is sent to it."""
+
+    kind: ClassVar[str]
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values; `kind` names the recipe."""
-        ...
+        """Plain values for a client process."""
+        return {"kind": self.kind, **asdict(self)}
+
+    def open(self, home: Path) -> LoadTarget:
+        """The target in this process; `home` is a folder of its own."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +85,14 @@ class LoadTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class VectorRecipe:
+class VectorRecipe(TargetSpec):
     """A store over a dataset, for a client process: a connection of its own to a server, which is never filled again.
 
     An embedded store is opened where it was built if that folder is here and the engine reads it; else it is built
     again, in a folder of this client's own.
     """
 
+    kind = "vectors"
     dataset: str
     metric: str
     queries: int
@@ -98,31 +104,21 @@ class VectorRecipe:
     server: bool
     collection: str = ""
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for a client process."""
-        return {"kind": "vectors", **{name: getattr(self, name) for name in self.__slots__}}
-
     def open(self, home: Path) -> LoadTarget:
         """The target in this process; `home` is a folder of its own for a store that is built again."""
         dataset = open_dataset(self.dataset, metric=Metric(self.metric), queries=self.queries, seed=self.seed)
         (candidate,) = parse_store_specs([self.spec])
         again = issubclass(candidate.plugin, SupportsReopen) and (self.server or Path(self.home).is_dir())
         store = self._reopen(candidate, dataset) if again else self._rebuild(candidate, dataset, home)
-        nothing = OpenStats(0.0, None, None, Resources.none())
-        asked, others, query = (
-            list(dataset.queries),
-            _others(dataset, self.seed),
-            candidate.query(self.setting),
-        )
         return LoadTarget(
             label=self.spec,
             store=candidate.name,
             search=store.search,
-            asked=asked,
-            others=others,
+            asked=list(dataset.queries),
+            others=list(dataset.warm_up(WARM_UP, self.seed)),
             k=self.k,
-            opening=nothing,
-            query=query,
+            opening=OpenStats(0.0, None, None, Resources.none()),
+            query=candidate.query(self.setting),
             close=store.close,
         )
 
@@ -191,9 +187,9 @@ def vector_target(
         store=candidate.name,
         search=built.store.search,
         asked=list(dataset.queries),
-        others=_others(dataset, seed),
+        others=list(dataset.warm_up(WARM_UP, seed)),
         k=k,
-        opening=_opening(built),
+        opening=OpenStats(built.build_seconds, built.build_seconds, built.index_bytes, built.resources),
         query=candidate.query(setting),
         setting=candidate.setting(setting),
         params=candidate.params,
@@ -213,23 +209,8 @@ def check_dataset(stores: Sequence[StoreSpec], dataset: VectorSet, k: int, setti
             raise SettingError(f"{candidate.label} declares no search knob; leave --setting out.")
 
 
-def dataset_truth(dataset: VectorSet, k: int, cache: Cache) -> ExactNeighbours:
-    """The exact neighbours, cached or computed."""
-    return truth_of(dataset, k, cache)
-
-
 def _judge(
     dataset: VectorSet, truth: ExactNeighbours, k: int
 ) -> Callable[[Sequence[Hits | None]], float | None]:
     """kNN@k of answers in the order of the queries."""
     return lambda answers: answer_quality(answers, truth, dataset, k).knn
-
-
-def _opening(built: BuiltStore) -> OpenStats:
-    return OpenStats(built.build_seconds, built.build_seconds, built.index_bytes, built.resources)
-
-
-def _others(dataset: VectorSet, seed: int) -> list[np.ndarray]:
-    """Warm-up vectors: rows of the base, none of which is a measured query."""
-    count = min(WARM_UP, len(dataset.base))
-    return list(dataset.base[np.random.default_rng(seed).choice(len(dataset.base), count, replace=False)])

@@ -74,6 +74,14 @@ class TerminationGuard:
         raise Terminated(number)
 
 
+def describe_exit(code: int | None) -> str:
+    """A process's exit code in words: below 0 it is a signal."""
+    if code is None or code >= 0:
+        return f"exit code {code}"
+    known = {one.value: one.name for one in signal.Signals}
+    return f"killed by {known.get(-code, -code)}"
+
+
 def _unbroken(frame: FrameType | None) -> bool:
     """Whether an import or the start of a process is under way."""
     while frame is not None:

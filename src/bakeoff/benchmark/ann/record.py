@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from bakeoff.benchmark.ann.compare_stores import AnnOutcome
 from bakeoff.benchmark.ann.sweep import SweepPass, SweepPoint
@@ -120,7 +119,7 @@ def _point(point: SweepPoint, on_front: bool, outcome: AnnOutcome) -> JsonObject
         f"P@{k}": quality.precision,
         f"MRR@{k}": quality.mrr,
         "short_answers": quality.short,
-        "latency_across_queries": {row.name: _latency(row) for row in point.latencies},
+        "latency_across_queries": {row.name: row.to_dict() for row in point.latencies},
         "first_search_ms": point.first_ms,
         "qps_serial_derived": _spread(point.qps_serial_derived),
         "qps_measured": {str(threads): _spread(summary) for threads, summary in point.qps_measured},
@@ -146,10 +145,6 @@ def _spread(summary: RunSummary) -> dict[str, object]:
             "note": summary.note,
         }
     }
-
-
-def _latency(row: Any) -> JsonObject:
-    return {"value": row.milliseconds, "samples": row.count, "note": row.note}
 
 
 def _pass_rows(passes: Sequence[SweepPass]) -> list[tuple[object, ...]]:

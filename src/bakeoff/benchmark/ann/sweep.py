@@ -114,7 +114,7 @@ def interleave_jobs(systems: Sequence[Sequence[int | None]], run: int) -> list[t
 def measure_sweep(built: BuiltStore, value: int | None, run: int, work: SweepJob) -> SweepPass:
     """One pass over the queries: warm-up with other vectors, the loops, then conversion and scoring."""
     search, query = built.store.search, built.candidate.query(value)
-    asked, others = work.dataset.queries, _others(work)
+    asked, others = work.dataset.queries, work.dataset.warm_up(WARM_UP, work.seed)
     with Sampler() as sampler:
         warm = warm_up(search, others, work.k, query, timeout=work.timeout)
         loops: list[LoopTimes] = []
@@ -156,13 +156,6 @@ def summarise_points(passes: Sequence[SweepPass]) -> tuple[SweepPoint, ...]:
     """One point per store and setting, in the order first measured."""
     keys = dict.fromkeys((one.system, one.setting) for one in passes)
     return tuple(_point([one for one in passes if (one.system, one.setting) == key]) for key in keys)
-
-
-def _others(work: SweepJob) -> np.ndarray:
-    """Warm-up vectors that are not measured queries: rows of the base."""
-    count = min(WARM_UP, len(work.dataset.base))
-    rows = np.random.default_rng(work.seed).choice(len(work.dataset.base), count, replace=False)
-    return np.asarray(work.dataset.base[rows])
 
 
 def _pass(

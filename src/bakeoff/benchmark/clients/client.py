@@ -21,7 +21,7 @@ from bakeoff.benchmark.clients.messages import AnswerCount, ClientCommand, Clock
 from bakeoff.benchmark.clients.wire import Line, LostError
 from bakeoff.benchmark.load.experiment_targets import SystemRecipe
 from bakeoff.benchmark.session import ENGINE_FAULTS
-from bakeoff.benchmark.targets import LoadTarget, VectorRecipe
+from bakeoff.benchmark.targets import LoadTarget, TargetSpec, VectorRecipe
 from bakeoff.errors import BakeoffError, DataError
 from bakeoff.pipeline.loops.closed_loop import warm_up
 from bakeoff.runtime.scheduler import installed_version
@@ -29,7 +29,7 @@ from bakeoff.runtime.signals import Terminated, TerminationGuard
 from bakeoff.storage.temp_dir import TempDir
 from bakeoff.types import JsonObject
 
-RECIPES: dict[str, type[VectorRecipe | SystemRecipe]] = {"vectors": VectorRecipe, "system": SystemRecipe}
+RECIPES: dict[str, type[TargetSpec]] = {one.kind: one for one in (VectorRecipe, SystemRecipe)}
 CALL_SECONDS = 30.0
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
+from dataclasses import asdict
 from typing import Protocol
 
 from bakeoff import registry
@@ -18,6 +18,7 @@ from bakeoff.benchmark.clients.client import Call, work
 from bakeoff.config import experiment
 from bakeoff.errors import SettingError
 from bakeoff.protocols import Executor, ResourceRequest
+from bakeoff.runtime.signals import describe_exit
 from bakeoff.storage import temp_dir
 
 LOOPBACK = "127.0.0.1"
@@ -138,15 +139,15 @@ class _Process:
             encoding="utf-8",
             start_new_session=True,  # Ctrl-C reaches the driver, which stops the clients
         )
-        values = {name: getattr(call, name) for name in call.__slots__}
         with contextlib.suppress(BrokenPipeError):  # it ended; the missing connection is reported
             assert self.process.stdin is not None
-            self.process.stdin.write(json.dumps(values) + "\n")
+            self.process.stdin.write(json.dumps(asdict(call)) + "\n")
             self.process.stdin.close()
 
     def end_reason(self, seconds: float = END_SECONDS) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return _how(self.process.wait(seconds))
+            code = self.process.wait(seconds)
+            return describe_exit(code) if code < 0 else f"it ended with {describe_exit(code)}"
         return ""
 
     def stop(self) -> None:
@@ -174,11 +175,3 @@ class _Work:
             self._future.exception(END_SECONDS)
         if not self._future.done():
             self._executor.cancel(self._future)
-
-
-def _how(code: int) -> str:
-    """An exit code in words: below 0 it is a signal."""
-    if code >= 0:
-        return f"it ended with exit code {code}"
-    known = {one.value: one.name for one in signal.Signals}
-    return f"killed by {known.get(-code, -code)}"

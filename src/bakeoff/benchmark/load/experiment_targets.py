@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from bakeoff.benchmark.resources.usage import Sampler, sum_or_none
-from bakeoff.benchmark.targets import LoadTarget, OpenStats, Pids, QualityReference
+from bakeoff.benchmark.targets import LoadTarget, OpenStats, Pids, QualityReference, TargetSpec
 from bakeoff.config import experiment
 from bakeoff.config.modes import WEIGHT, Hybrid
 from bakeoff.config.plan import ModelFile, Plan, System
@@ -39,9 +39,10 @@ WARM_UP_CHARACTERS = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SystemRecipe:
+class SystemRecipe(TargetSpec):
     """A system of an experiment that a client process opens from the same cache."""
 
+    kind = "system"
     experiment: str
     home: str
     mark: str
@@ -51,10 +52,6 @@ class SystemRecipe:
     queries: int | None = None
     models: str = ""
     models_only: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for a client process."""
-        return {"kind": "system", **{name: getattr(self, name) for name in self.__slots__}}
 
     def open(self, home: Path) -> LoadTarget:  # noqa: ARG002 - what it needs is in the cache
         """The target in this process."""

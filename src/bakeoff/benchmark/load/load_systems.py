@@ -16,8 +16,9 @@ from bakeoff.benchmark.load_spec import LoadSpec
 from bakeoff.benchmark.results.load_results import LOADS
 from bakeoff.benchmark.session import record_failure
 from bakeoff.benchmark.stores import parse_store_specs
-from bakeoff.benchmark.targets import LoadTarget, Pids, check_dataset, dataset_truth, vector_target
+from bakeoff.benchmark.targets import LoadTarget, Pids, check_dataset, vector_target
 from bakeoff.benchmark.vectors.datasets import open_dataset
+from bakeoff.benchmark.vectors.neighbours import truth_of
 from bakeoff.config import experiment
 from bakeoff.config.experiment_file import Prices
 from bakeoff.config.plan import ModelFile, System
@@ -166,7 +167,7 @@ def _dataset(job: LoadRequest, tools: LoadDeps, launcher: Launcher) -> LoadOutco
     check_dataset(chosen, dataset, k, job.setting)
     _check_clients(job.demand, len(dataset.queries))
     tools.tell(f"exact neighbours of {len(dataset.queries):,} queries among {len(dataset.base):,} vectors")
-    truth = dataset_truth(dataset, k, tools.context.cache)
+    truth = truth_of(dataset, k, tools.context.cache)
     found = LoadSession(
         LoadOrigin("dataset", dataset.name, dataset.fingerprint, len(dataset.queries)), job.demand
     )

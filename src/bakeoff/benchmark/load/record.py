@@ -31,7 +31,6 @@ from bakeoff.benchmark.results.load_results import (
 from bakeoff.benchmark.results.records import make_record, write_record, write_rows
 from bakeoff.benchmark.targets import LoadTarget
 from bakeoff.config.experiment_file import Prices
-from bakeoff.pipeline.loops.loop_times import LatencySummary
 from bakeoff.protocols import declared_guarantees
 from bakeoff.stats.repeat_summary import RunSummary, summarise
 from bakeoff.storage.schemas import Schema
@@ -120,11 +119,11 @@ def _point(point: LoadPoint, found: LoadSession) -> JsonObject:
         "recall_at_k": _alias(point.quality),
         "latency_ms": {
             "mean": _spread(point.mean_ms),
-            **{row.name.removesuffix("_ms"): {"across_queries": _latency(row)} for row in point.latencies},
+            **{row.name.removesuffix("_ms"): {"across_queries": row.to_dict()} for row in point.latencies},
         },
         "qps_measured": _spread(point.qps),
         "quality": _spread(point.quality),
-        "sent_late_ms": {row.name.removesuffix("_ms"): _latency(row) for row in point.lags},
+        "sent_late_ms": {row.name.removesuffix("_ms"): row.to_dict() for row in point.lags},
         **{
             name: getattr(point, name)
             for name in ("sent", "answered", "errors", "timeouts", "unsent", "short")
@@ -158,10 +157,6 @@ def _highest(rates: Sequence[float | None]) -> dict[str, object]:
     """Queries per second that met the SLO; a run in which no rate did counts as missing, not as zero."""
     kept = [rate for rate in rates if rate is not None]
     return {**_spread(summarise(kept)), "runs_without": len(rates) - len(kept)}
-
-
-def _latency(row: LatencySummary) -> dict[str, object]:
-    return {"value": row.milliseconds, "samples": row.count, "note": row.note}
 
 
 def _resources(used: Resources) -> dict[str, object]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from bakeoff.benchmark.resources.usage import check_memory, machine_limits, memory_bytes
+from bakeoff.benchmark.resources.usage import check_memory, machine_limits, memory_bytes, process_trees
 from bakeoff.storage.cache import folder_bytes
 
 ELSEWHERE = ("url", "uri", "host", "hosts", "dsn", "address")
@@ -41,22 +41,13 @@ class ServerUse:
 
 def server_use(pids: Iterable[int], data: Path | None) -> ServerUse:
     """The current use of a server's processes and children; unknown for a server not started here."""
-    import psutil
-
-    found = []
-    for pid in pids:
-        try:
-            server = psutil.Process(pid)
-            found += [server, *server.children(recursive=True)]
-        except psutil.Error:
-            continue
-    each = {one.pid: one for one in found}
-    if not each:
+    processes = list(process_trees(pids).values())
+    if not processes:
         return ServerUse()
-    times = [one.cpu_times() for one in each.values() if one.is_running()]
+    times = [one.cpu_times() for one in processes if one.is_running()]
     spent = sum(one.user + one.system for one in times)
     disk = folder_bytes(data) if data is not None and data.is_dir() else None
-    return ServerUse(memory_bytes(list(each.values())), spent, disk)
+    return ServerUse(memory_bytes(processes), spent, disk)
 
 
 def server_growth(before: int | None, after: int | None) -> IndexMemory:

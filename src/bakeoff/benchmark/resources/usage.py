@@ -5,6 +5,7 @@ A figure that was not observed, or exceeds what the machine has, is null with th
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -351,35 +352,24 @@ class _Side:
 def _server_trees(me: Any, given: Iterable[int], children: bool) -> list[Any]:
     """The processes of the server side, each once."""
     found = {child.pid: child for child in me.children(recursive=True)} if children else {}
-    for server in _living_processes(given):
-        found |= {one.pid: one for one in (server, *_children(server))}
     skip = {me.pid, _python_tracker()}
-    return [process for pid, process in found.items() if pid not in skip]
+    return [process for pid, process in (found | process_trees(given)).items() if pid not in skip]
+
+
+def process_trees(pids: Iterable[int]) -> dict[int, Any]:
+    """Processes and their children by process id, without those that ended or are not ours."""
+    import psutil
+
+    found: dict[int, Any] = {}
+    for pid in pids:
+        with contextlib.suppress(psutil.Error):
+            server = psutil.Process(pid)
+            found[pid] = server
+            found |= {one.pid: one for one in server.children(recursive=True)}
+    return found
 
 
 def _python_tracker() -> int | None:
     """Python's helper process for spawned children: it answers no queries."""
     module = sys.modules.get("multiprocessing.resource_tracker")
     return getattr(getattr(module, "_resource_tracker", None), "_pid", None)
-
-
-def _living_processes(pids: Iterable[int]) -> list[object]:
-    """The accessible processes; those that ended or are not ours are left out."""
-    import psutil
-
-    found = []
-    for pid in list(pids):
-        try:
-            found.append(psutil.Process(pid))
-        except psutil.Error:
-            continue
-    return found
-
-
-def _children(process: Any) -> list[Any]:
-    import psutil
-
-    try:
-        return list(process.children(recursive=True))
-    except psutil.Error:
-        return []

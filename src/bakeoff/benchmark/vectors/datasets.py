@@ -40,6 +40,12 @@ class VectorSet:
         """The vectors' length."""
         return int(self.base.shape[1])
 
+    def warm_up(self, count: int, seed: int) -> np.ndarray:
+        """Vectors to warm up with: rows of the base, none of which is a measured query."""
+        count = min(count, len(self.base))
+        rows = np.random.default_rng(seed).choice(len(self.base), count, replace=False)
+        return np.asarray(self.base[rows])
+
     def facts(self) -> JsonObject:
         """What a record says about it."""
         return {

@@ -18,13 +18,13 @@ from bakeoff.types import Hits
 class AnswerQuality:
     """Means over the answered queries; `r100`, `precision` and `mrr` are null with fewer than 100 neighbours."""
 
-    knn: float | None
-    r100: float | None
-    precision: float | None
-    mrr: float | None
-    knn_error: float | None
-    queries: int
-    short: int
+    knn: float | None = None
+    r100: float | None = None
+    precision: float | None = None
+    mrr: float | None = None
+    knn_error: float | None = None
+    queries: int = 0
+    short: int = 0
 
 
 def answer_quality(
@@ -33,9 +33,7 @@ def answer_quality(
     """The quality of one pass; the loop counts unanswered queries, which are left out here."""
     asked = np.array([i for i, answer in enumerate(answers) if answer is not None], np.int64)
     if not len(asked):
-        return AnswerQuality(
-            knn=None, r100=None, precision=None, mrr=None, knn_error=None, queries=0, short=0
-        )
+        return AnswerQuality()
     found = quality_table([answer for answer in answers if answer is not None], k, len(dataset.base))
     exact = truth.ids[asked]
     wide = min(k, truth.depth)
@@ -46,28 +44,19 @@ def answer_quality(
         found_distance=distances(dataset.base, dataset.queries[asked], found, dataset.metric),
         exact_distance=truth.distances[asked],
     )
-    short = int((found[:, :wide] == NO_RESULT).any(axis=1).sum())
-    error = float(knn.std(ddof=1) / len(knn) ** 0.5) if len(knn) > 1 else None
-    if truth.depth < TRUE_NEIGHBOURS:
-        return AnswerQuality(
-            knn=float(knn.mean()),
-            r100=None,
-            precision=None,
-            mrr=None,
-            knn_error=error,
-            queries=len(asked),
-            short=short,
-        )
-    among = float(np.rint(recall_of_100(found, exact, k) * TRUE_NEIGHBOURS).mean())
-    mrr = float(_reciprocal_rank(found, exact[:, :TRUE_NEIGHBOURS]).mean())
+    r100 = precision = mrr = None
+    if truth.depth >= TRUE_NEIGHBOURS:
+        among = float(np.rint(recall_of_100(found, exact, k) * TRUE_NEIGHBOURS).mean())
+        r100, precision = among / TRUE_NEIGHBOURS, among / k
+        mrr = float(_reciprocal_rank(found, exact[:, :TRUE_NEIGHBOURS]).mean())
     return AnswerQuality(
         knn=float(knn.mean()),
-        r100=among / TRUE_NEIGHBOURS,
-        precision=among / k,
+        r100=r100,
+        precision=precision,
         mrr=mrr,
-        knn_error=error,
+        knn_error=float(knn.std(ddof=1) / len(knn) ** 0.5) if len(knn) > 1 else None,
         queries=len(asked),
-        short=short,
+        short=int((found[:, :wide] == NO_RESULT).any(axis=1).sum()),
     )
 
 

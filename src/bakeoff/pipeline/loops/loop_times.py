@@ -8,7 +8,7 @@ import numpy as np
 
 from bakeoff.errors import StoreError
 from bakeoff.pipeline.timing import PERCENTILES, samples_needed
-from bakeoff.types import Hits
+from bakeoff.types import Hits, JsonObject
 
 BACKWARDS = "the clock went backwards: durations of this pass mean nothing"
 NOT_RUN = -1
@@ -23,6 +23,10 @@ class LatencySummary:
     milliseconds: float | None
     count: int
     note: str = ""
+
+    def to_dict(self) -> JsonObject:
+        """As plain values, for a record."""
+        return {"value": self.milliseconds, "samples": self.count, "note": self.note}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
