@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bakeoff.benchmark.load.compare_loads import compare_loads
+from bakeoff.benchmark.load.sentences import compare_loads
 from bakeoff.benchmark.load_spec import LoadStep
-from bakeoff.benchmark.points import LoadPoint
+from bakeoff.benchmark.passes import LoadPoint
 from bakeoff.benchmark.resources.usage import ResourceUse
 from bakeoff.stats.repeat_summary import summarise
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bakeoff.benchmark.results.power_law import fit_power_law
+from bakeoff.benchmark.results.scale_results import fit_power_law
 
 
 def test_an_exact_power_law_is_found() -> None:

@@ -8,15 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from bakeoff.benchmark.clients.client_share import closed_share, open_share, threads_of
-from bakeoff.benchmark.clients.clock_sync import ClockCheck, ClockOffset, RoundTrip, offset_of
+from bakeoff.benchmark.clients.client import closed_share, open_share, threads_of
 from bakeoff.benchmark.clients.merged_loop import (
     ClientResult,
+    ClockCheck,
+    ClockOffset,
+    RoundTrip,
     client_notes,
     lost_sentence,
+    offset_of,
     on_duty,
 )
-from bakeoff.benchmark.clients.wire import LostError
+from bakeoff.benchmark.clients.messages import LostError
 from bakeoff.benchmark.load_spec import LoadSpec, LoadStep, parse_clients, parse_loads
 from bakeoff.benchmark.loop_report import Buckets, LoopReport, merge_reports
 from bakeoff.benchmark.open_loop import arrival_times

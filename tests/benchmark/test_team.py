@@ -424,8 +424,7 @@ def test_our_address_as_a_cluster_sees_it() -> None:
 
 
 def test_answers_outside_the_window_do_not_count() -> None:
-    from bakeoff.benchmark.clients.client import open_recipe
-    from bakeoff.benchmark.clients.client_share import ClientShare
+    from bakeoff.benchmark.clients.client import ClientShare, open_recipe
 
     target = open_recipe(VECTORS.to_dict(), Path())
     asking = ClientShare(target, CLOSED.model_copy(update={"clients": 1, "requests": 50}))
@@ -438,8 +437,7 @@ def test_answers_outside_the_window_do_not_count() -> None:
 
 
 def test_a_share_may_be_empty() -> None:
-    from bakeoff.benchmark.clients.client import open_recipe
-    from bakeoff.benchmark.clients.client_share import ClientShare
+    from bakeoff.benchmark.clients.client import ClientShare, open_recipe
 
     target = open_recipe(VECTORS.to_dict(), Path())
     few = OPEN.model_copy(update={"rate": 1.0, "seconds": 1.0, "number": 1})

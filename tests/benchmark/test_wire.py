@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from bakeoff.benchmark.clients.wire import Line, LostError
+from bakeoff.benchmark.clients.messages import Line, LostError
 
 
 @pytest.mark.parametrize("seconds", [None, 600])

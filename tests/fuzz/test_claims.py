@@ -14,7 +14,7 @@ import pytest
 from fuzzed.models import gguf_file, laid, safetensors
 from fuzzed.sharing import KEY, STAGE, depot
 
-from bakeoff.benchmark.clients.wire import LostError
+from bakeoff.benchmark.clients.messages import LostError
 from bakeoff.benchmark.loop_report import LoopReport
 from bakeoff.benchmark.vectors import downloads, files
 from bakeoff.errors import BakeoffError

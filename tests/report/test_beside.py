@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from bakeoff.benchmark.load_spec import LoadStep
 from bakeoff.benchmark.results.load_results import LoadResult
-from bakeoff.benchmark.results.power_law import fit_power_law
-from bakeoff.benchmark.results.scale_results import SIZE, read_rows, values
+from bakeoff.benchmark.results.scale_results import SIZE, fit_power_law, read_rows, values
 from bakeoff.cli.app import app
 from bakeoff.errors import DataError
 from bakeoff.report.build import build_report, charts

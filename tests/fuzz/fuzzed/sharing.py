@@ -13,10 +13,8 @@ from functools import cache
 from pathlib import Path
 
 from bakeoff.benchmark.clients import driver
-from bakeoff.benchmark.clients.clock_sync import ClockCheck, RoundTrip, offset_of
-from bakeoff.benchmark.clients.merged_loop import ClientResult
-from bakeoff.benchmark.clients.messages import ClientCommand, Hello
-from bakeoff.benchmark.clients.wire import Line
+from bakeoff.benchmark.clients.merged_loop import ClientResult, ClockCheck, RoundTrip, offset_of
+from bakeoff.benchmark.clients.messages import ClientCommand, Hello, Line
 from bakeoff.benchmark.loop_report import LoopReport
 from bakeoff.runtime.scheduler import installed_version
 from bakeoff.servers.maven import _unpack_jars

@@ -12,26 +12,33 @@ from dataclasses import replace
 from typing import TypeVar
 
 from bakeoff.benchmark.clients.client import Call
-from bakeoff.benchmark.clients.clock_sync import ROUND_TRIPS, ClockCheck, ClockOffset, RoundTrip, offset_of
 from bakeoff.benchmark.clients.launch import Launcher, StartedClient
 from bakeoff.benchmark.clients.merged_loop import (
+    ROUND_TRIPS,
     ClientResult,
+    ClockCheck,
+    ClockOffset,
     CommonWindow,
     MergedLoop,
+    RoundTrip,
     client_notes,
     lost_sentence,
+    offset_of,
     on_duty,
 )
 from bakeoff.benchmark.clients.messages import (
+    FIRST_BYTES,
+    MOST_BYTES,
     AnswerCount,
     ClientCommand,
     ClockReply,
     Hello,
+    Line,
     LoadShare,
+    LostError,
     Message,
     Ready,
 )
-from bakeoff.benchmark.clients.wire import FIRST_BYTES, MOST_BYTES, Line, LostError
 from bakeoff.benchmark.loop_report import LoopReport, merge_reports
 from bakeoff.benchmark.targets import TargetSpec
 from bakeoff.errors import StoreError

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -85,7 +84,10 @@ def run_load(job: LoadRequest, tools: LoadDeps) -> LoadOutcome:
     """Measure the named systems under load."""
     if job.k is not None and job.k < 1:
         raise SettingError(f"--k is {job.k}; it must be at least 1.")
-    with _launching(job) as launcher:
+    clients = job.demand.most_processes
+    if job.executor and not clients:
+        raise SettingError("--executor needs a number of client processes: add --clients 2.")
+    with choose_launcher(job.executor, clients) as launcher:
         return _run(job, tools, launcher)
 
 
@@ -102,16 +104,6 @@ def _run(job: LoadRequest, tools: LoadDeps, launcher: Launcher) -> LoadOutcome:
     if job.end_to_end:
         raise SettingError("--end-to-end applies only to runs and experiments: vectors need no embedding.")
     return _dataset(job, tools, launcher)
-
-
-@contextlib.contextmanager
-def _launching(job: LoadRequest) -> Iterator[Launcher]:
-    """The launcher of client processes, if there are any."""
-    clients = job.demand.most_processes
-    if job.executor and not clients:
-        raise SettingError("--executor needs a number of client processes: add --clients 2.")
-    with choose_launcher(job.executor, clients) as launcher:
-        yield launcher
 
 
 def _systems(job: LoadRequest, path: Path, tools: LoadDeps, launcher: Launcher) -> LoadOutcome:

@@ -1,11 +1,16 @@
-"""The findings of a load in sentences that its rows support; speeds at unequal quality are not ranked (F36, F57)."""
+"""The findings of a load: systems compared over its runs, and sentences that its rows support (F57).
+
+Speeds at unequal quality are not ranked (F36). The runs of a load are interleaved passes over one index; `top_k` in an
+experiment repeats the build too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 
 from bakeoff.benchmark.load.session import LoadSession
-from bakeoff.benchmark.points import LoadPoint
+from bakeoff.benchmark.passes import LoadPoint
 from bakeoff.benchmark.results.claims import (
     Sentence,
     claim,
@@ -14,7 +19,35 @@ from bakeoff.benchmark.results.claims import (
     speed_claim,
     supported_sentences,
 )
-from bakeoff.benchmark.results.speeds import SpeedRow, SpeedRows
+from bakeoff.benchmark.results.speeds import SpeedComparison, SpeedRow, SpeedRows, compare_speeds
+
+
+@dataclass(frozen=True, slots=True)
+class LoadComparison:
+    """Two systems under one load; `measure` is qps in a closed loop, mean_ms in an open one, whose rate is fixed."""
+
+    load: str
+    measure: str
+    pair: SpeedComparison
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values."""
+        return {"load": self.load, "measure": self.measure, **asdict(self.pair)}
+
+
+def compare_loads(points: Iterable[LoadPoint], seed: int) -> tuple[LoadComparison, ...]:
+    """All pairs of systems under each load, by the values of their complete runs."""
+    groups: dict[tuple[str, str], dict[str, tuple[float, ...]]] = {}
+    for point in points:
+        if point.complete and not point.probe:
+            measure = "qps" if point.load.rate is None else "mean_ms"
+            values = (point.qps if measure == "qps" else point.mean_ms).values
+            groups.setdefault((point.load.name, measure), {})[point.system] = values
+    return tuple(
+        LoadComparison(load, measure, pair)
+        for (load, measure), runs in groups.items()
+        for pair in compare_speeds(runs, seed)
+    )
 
 
 def closing_sentences(found: LoadSession) -> tuple[Sentence, ...]:

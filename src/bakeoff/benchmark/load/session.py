@@ -8,8 +8,7 @@ from functools import partial
 
 from bakeoff.benchmark.clients.launch import Launcher, Processes
 from bakeoff.benchmark.load_spec import HIGHEST, LoadSpec, LoadStep, MaxRate, lowest_rate, max_rate
-from bakeoff.benchmark.passes import LOST, Pass
-from bakeoff.benchmark.points import LoadPoint, load_points
+from bakeoff.benchmark.passes import LOST, LoadPoint, Pass, load_points
 from bakeoff.benchmark.run_pass import PassContext, harness_overhead, one_pass, open_loop_sender
 from bakeoff.benchmark.session import Job, Session, Tell, finish_session, record_failure, rotate, run_jobs
 from bakeoff.benchmark.targets import LoadTarget, Pids

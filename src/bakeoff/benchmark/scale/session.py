@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bakeoff.benchmark.results.power_law import PowerLaw
 from bakeoff.benchmark.results.records import make_record, write_record
-from bakeoff.benchmark.results.scale_results import ScaleRow, fits_of, write_scale_rows
+from bakeoff.benchmark.results.scale_results import PowerLaw, ScaleRow, fits_of, write_scale_rows
 from bakeoff.benchmark.session import Session
 from bakeoff.benchmark.vectors.filtered_search import check_shares
 from bakeoff.errors import SettingError

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bakeoff.benchmark.load.compare_loads import compare_loads
-from bakeoff.benchmark.load.sentences import closing_sentences
-from bakeoff.benchmark.points import LoadPoint
+from bakeoff.benchmark.load.sentences import closing_sentences, compare_loads
+from bakeoff.benchmark.passes import LoadPoint
 from bakeoff.cli import console
 from bakeoff.runtime.count_text import decimal
 
@@ -229,7 +228,7 @@ def print_clients(found: LoadSession, names: Mapping[str, str]) -> None:
 
 
 def _row(member: ClientResult, one: Pass) -> list[str]:
-    from bakeoff.benchmark.load.tables import client_values
+    from bakeoff.benchmark.load.record import client_values
 
     values = client_values(member, one)
     clock = [values["wall_offset_ms"], values["offset_unsure_ms"]]

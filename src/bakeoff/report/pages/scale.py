@@ -8,12 +8,12 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from bakeoff.benchmark.results.power_law import PowerLaw
 from bakeoff.benchmark.results.records import environment_of, read_record, reading
 from bakeoff.benchmark.results.scale_results import (
     DOCUMENTS,
     FILTER,
     THREADS,
+    PowerLaw,
     ScaleRow,
     ScaleTable,
     concurrency_rows,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from bakeoff.benchmark.results.power_law import PowerLaw
 from bakeoff.benchmark.results.records import RECORD, read_record
 from bakeoff.benchmark.results.scale_results import (
     DOCUMENTS,
     FIGURES,
     ROWS_OF_VECTORS,
     SIZE,
+    PowerLaw,
     ScaleRow,
     fits_of,
     medians,
