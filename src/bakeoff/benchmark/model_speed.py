@@ -166,12 +166,12 @@ def matrix_rate() -> float:
     import numpy as np
 
     matrix = np.random.default_rng(0).random((_MATRIX, _MATRIX), np.float32)
-    taken = []
+    seconds = []
     for _ in range(_MATRICES):
         begin = time.process_time()
         np.matmul(matrix, matrix)
-        taken.append(time.process_time() - begin)
-    return _MATRIX_FLOP / sorted(taken)[len(taken) // 2]
+        seconds.append(time.process_time() - begin)
+    return _MATRIX_FLOP / sorted(seconds)[len(seconds) // 2]
 
 
 def _resident() -> float:

@@ -140,7 +140,7 @@ def send_on_schedule(
     sent, ended = array("q", [NOT_RUN]) * count, array("q", [NOT_RUN]) * count
     errors: list[str] = []
     numbers = itertools.count()
-    heard = time.perf_counter_ns()
+    called = time.perf_counter_ns()
 
     def work(crew: ClientThreads, number: int) -> None:
         clock, size, stop = time.perf_counter_ns, len(asked), crew.stop
@@ -168,7 +168,7 @@ def send_on_schedule(
 
     crew = run_client_threads(work, workers, timeout=timeout, deadline=deadline, halt=halt, keep=keep)
     return _result(
-        due=due, sent=sent, ended=ended, begins=(begin or crew.start or heard, heard), rate=rate, workers=workers,
+        due=due, sent=sent, ended=ended, begins=(begin or crew.start or called, called), rate=rate, workers=workers,
         errors=tuple(errors), timeout=timeout, crew=crew,
     )  # fmt: skip
 

@@ -52,17 +52,17 @@ class PassContext:
         return gather_clients(self.launcher, load.team, target.recipe, self.demand.timeout)
 
 
-def one_pass(ground: PassContext, target: LoadTarget, load: LoadStep, run: int, known: Harness) -> Pass:
+def one_pass(context: PassContext, target: LoadTarget, load: LoadStep, run: int, known: Harness) -> Pass:
     """One load; `known` is what the harness costs by load."""
     if load.rate is not None:
-        with open_loop_sender(ground, target, known) as send:
+        with open_loop_sender(context, target, known) as send:
             return send(load, run)
-    demand = ground.demand
+    demand = context.demand
     deadline = demand.seconds + WAITS * demand.timeout
     if load.team:
-        with ground.team(target, load) as team:
-            return _by_team(ground, team, target, load, run, known, deadline)
-    with ground.sampler(target) as sampler:
+        with context.team(target, load) as team:
+            return _by_team(context, team, target, load, run, known, deadline)
+    with context.sampler(target) as sampler:
         loop = closed_loop(
             target.search, target.asked, target.k, target.query, threads=load.concurrency, seconds=demand.seconds,
             timeout=demand.timeout, deadline=deadline, keep=True, before=target.connect,
@@ -83,12 +83,12 @@ def one_pass(ground: PassContext, target: LoadTarget, load: LoadStep, run: int, 
 
 
 @contextlib.contextmanager
-def open_loop_sender(ground: PassContext, target: LoadTarget, known: Harness) -> Iterator[Send]:
+def open_loop_sender(context: PassContext, target: LoadTarget, known: Harness) -> Iterator[Send]:
     """Sends open loops one after the other with the same client processes."""
-    demand = ground.demand
+    demand = context.demand
 
     def from_here(load: LoadStep, run: int) -> Pass:
-        with ground.sampler(target) as sampler:
+        with context.sampler(target) as sampler:
             loop = _open(target, load, demand, keep=True)
         if load not in known and loop.stopped != INTERRUPTED:  # after a stop, do not wait
             known[load] = harness_overhead(target, load, demand)
@@ -107,8 +107,8 @@ def open_loop_sender(ground: PassContext, target: LoadTarget, known: Harness) ->
         yield from_here
         return
     deadline = 2 * demand.seconds + demand.timeout
-    with ground.team(target, demand.open_load(1.0)) as team:
-        yield lambda load, run: _by_team(ground, team, target, load, run, known, deadline)
+    with context.team(target, demand.open_load(1.0)) as team:
+        yield lambda load, run: _by_team(context, team, target, load, run, known, deadline)
 
 
 def harness_overhead(target: LoadTarget, load: LoadStep, demand: LoadSpec) -> float:
@@ -125,7 +125,7 @@ def harness_overhead(target: LoadTarget, load: LoadStep, demand: LoadSpec) -> fl
 
 
 def _by_team(
-    ground: PassContext,
+    context: PassContext,
     team: ClientDriver,
     target: LoadTarget,
     load: LoadStep,
@@ -134,10 +134,10 @@ def _by_team(
     deadline: float,
 ) -> Pass:
     """A load by client processes, which first measure the null store once."""
-    share = _share(ground.demand, load, deadline)
+    share = _share(context.demand, load, deadline)
     if load not in known:
-        known[load] = _team_harness(team, load, share, ground.demand)
-    with ground.sampler(target, team=True) as sampler:
+        known[load] = _team_harness(team, load, share, context.demand)
+    with context.sampler(target, team=True) as sampler:
         loop = team.run(share)
     used, report = sampler.result, loop.report
     return Pass(
@@ -148,7 +148,7 @@ def _by_team(
         harness_seconds=known[load],
         resources=replace(used, client=report.use, energy=used.energy if loop.one_machine else ELSEWHERE),
         short=report.short if load.rate is None and target.full else None,
-        probe=ground.demand.slo is not None,
+        probe=context.demand.slo is not None,
         window=loop.window,
         team=loop.members,
         notes=(*loop.notes(), *([COPIES] if target.opening.index_bytes is not None else [])),

@@ -93,7 +93,7 @@ def _candidate(spec: str) -> StoreSpec:
 
 def _nest_settings(text: str, spec: str) -> dict[str, object]:
     """`a.b=1;c=x` as nested dictionaries of strings, which the parameters' own types turn into values."""
-    made: dict[str, object] = {}
+    settings: dict[str, object] = {}
     for item in filter(None, text.split(";")):
         path, sign, value = item.partition("=")
         if not sign or not path:
@@ -101,11 +101,11 @@ def _nest_settings(text: str, spec: str) -> dict[str, object]:
                 f"--stores {spec}: {item!r} is not name=value. Write faiss:build.index=ivf;build.m=8."
             )
         *folders, last = path.strip().split(".")
-        inner: dict[str, object] = made
+        inner: dict[str, object] = settings
         for part in folders:
             inner = cast("dict[str, object]", inner.setdefault(part, {}))
         inner[last] = value.strip()
-    return made
+    return settings
 
 
 def declared_knob(plugin: type[Store], params: BaseModel) -> SearchKnob | None:

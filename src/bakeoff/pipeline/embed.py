@@ -199,9 +199,9 @@ def plain_numbers(rows: np.ndarray | EncodedRows) -> np.ndarray:
     return rows.vectors if isinstance(rows, TokenRows) else rows
 
 
-def vector_notes(made: Iterable[ChunkVectors]) -> list[str]:
+def vector_notes(every: Iterable[ChunkVectors]) -> list[str]:
     """Notes on what vector storage lost, and on models that returned identical vectors."""
-    vectors = list(made)
+    vectors = list(every)
     lost = [
         vector_file.loss_note(one.embedder, one.chunker, one.loss) for one in vectors if one.loss is not None
     ]
@@ -272,13 +272,13 @@ def embed_queries(
 
         def work(positions: list[int]) -> BatchRows:
             rows = [fresh.get(texts[p]) for p in positions]
-            made = [
+            matrices = [
                 embedder.embed([texts[p]], Role.QUERY) if row is None else row
                 for p, row in zip(positions, rows, strict=True)
             ]
             asked = [texts[p] for p in positions]
-            encoded = [one for one in made if isinstance(one, EncodedRows)]
-            joined = join_encoded(encoded) if encoded else [row for one in made for row in one]
+            encoded = [one for one in matrices if isinstance(one, EncodedRows)]
+            joined = join_encoded(encoded) if encoded else [row for one in matrices for row in one]
             return _check_rows(joined, asked, asked, embedder.info)
 
         pool.fill(keys, work, batch=BATCH, progress=report.advance)
@@ -334,22 +334,22 @@ def _document_rows(embedder: VectorModel, rows: pa.Table) -> BatchRows:
 def _rows(embedder: VectorModel, texts: list[str], names: list[str]) -> BatchRows:
     """Embed one batch of chunks, longest first; errors name the chunks concerned."""
     try:
-        made = embedder.embed(texts, Role.DOCUMENT)
+        vectors = embedder.embed(texts, Role.DOCUMENT)
     except EmbedderError as exc:
         more = f" and {len(names) - 1:,} shorter chunks" if len(names) > 1 else ""
         raise EmbedderError(f"{exc} (texts: {names[0]}{more}; batches before this one are kept)") from exc
-    return _check_rows(made, names, texts, embedder.info)
+    return _check_rows(vectors, names, texts, embedder.info)
 
 
-def _check_rows(made: object, names: list[str], texts: list[str], model: ModelInfo) -> BatchRows:
+def _check_rows(vectors: object, names: list[str], texts: list[str], model: ModelInfo) -> BatchRows:
     """Return the rows as a table after checking shape, type and finiteness."""
     import numpy as np
     import pyarrow as pa
 
-    if isinstance(made, EncodedRows):
-        return check_encoded(made, names, model)
+    if isinstance(vectors, EncodedRows):
+        return check_encoded(vectors, names, model)
     try:
-        matrix = np.asarray(made)
+        matrix = np.asarray(vectors)
     except ValueError as exc:
         raise EmbedderError(f"{model.name} returned vectors of different lengths in one batch.") from exc
     if matrix.dtype.kind != "f":

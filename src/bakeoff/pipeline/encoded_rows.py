@@ -26,49 +26,49 @@ _COLUMNS: dict[VectorKind, tuple[tuple[str, str], ...]] = {
 """The arrays of each kind, with their type on disk."""
 
 
-def check_encoded(made: EncodedRows, names: Sequence[str], model: ModelInfo) -> BatchRows:
+def check_encoded(rows: EncodedRows, names: Sequence[str], model: ModelInfo) -> BatchRows:
     """Return an encoder's batch as cache rows after checking shape, order and finiteness."""
     import numpy as np
     import pyarrow as pa
 
-    counts = np.diff(made.starts)
-    if len(made) != len(names) or made.shape[1] != model.dims or (counts < 0).any() or made.starts[0] != 0:
+    counts = np.diff(rows.starts)
+    if len(rows) != len(names) or rows.shape[1] != model.dims or (counts < 0).any() or rows.starts[0] != 0:
         raise EmbedderError(
-            f"{model.name}: {len(names)} texts gave {len(made)} rows of {made.shape[1]} dimensions, not {len(names)} "
+            f"{model.name}: {len(names)} texts gave {len(rows)} rows of {rows.shape[1]} dimensions, not {len(names)} "
             f"of {model.dims}. The batch was discarded."
         )
-    values = made.weights if isinstance(made, SparseRows) else made.vectors
-    if len(values) != made.starts[-1]:
+    values = rows.weights if isinstance(rows, SparseRows) else rows.vectors
+    if len(values) != rows.starts[-1]:
         raise EmbedderError(
-            f"{model.name} returned {len(values)} values for rows that hold {made.starts[-1]}."
+            f"{model.name} returned {len(values)} values for rows that hold {rows.starts[-1]}."
         )
     finite = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)
     if not finite.all():
-        bad = int(np.searchsorted(made.starts, np.flatnonzero(~finite)[0], side="right")) - 1
+        bad = int(np.searchsorted(rows.starts, np.flatnonzero(~finite)[0], side="right")) - 1
         raise EmbedderError(f"{model.name}: the vector of {names[bad]} is not finite.")
-    if isinstance(made, TokenRows):
+    if isinstance(rows, TokenRows):
         flat = pa.array(np.ascontiguousarray(values, np.float32).ravel())
         return BatchRows(
             counts.tolist(), pa.table({"vectors": pa.FixedSizeListArray.from_arrays(flat, model.dims)})
         )
-    _check_terms(made, names, model)
-    columns = {"terms": pa.array(made.terms, pa.int32()), "weights": pa.array(values, pa.float32())}
+    _check_terms(rows, names, model)
+    columns = {"terms": pa.array(rows.terms, pa.int32()), "weights": pa.array(values, pa.float32())}
     return BatchRows(counts.tolist(), pa.table(columns))
 
 
-def _check_terms(made: SparseRows, names: Sequence[str], model: ModelInfo) -> None:
+def _check_terms(rows: SparseRows, names: Sequence[str], model: ModelInfo) -> None:
     """Raise unless terms are below `dims` and ascending in each row."""
     import numpy as np
 
-    terms = made.terms
+    terms = rows.terms
     if len(terms) and not 0 <= int(terms.min()) <= int(terms.max()) < model.dims:
         raise EmbedderError(
             f"{model.name} returned term {int(terms.max())}, but has only {model.dims:,} terms."
         )
     falls = np.flatnonzero(np.diff(terms) <= 0) + 1
-    inside = falls[~np.isin(falls, made.starts)]
+    inside = falls[~np.isin(falls, rows.starts)]
     if inside.size:
-        bad = int(np.searchsorted(made.starts, inside[0], side="right")) - 1
+        bad = int(np.searchsorted(rows.starts, inside[0], side="right")) - 1
         raise EmbedderError(f"{model.name}: the terms of {names[bad]} are not in strictly ascending order.")
 
 

@@ -29,8 +29,8 @@ SAME_MODEL = 0.98
 
 def vector_supplier(chunker: PluginSpec, embedder: PluginSpec) -> SuppliesChunks | None:
     """Return the chunker if its chunks come with vectors of this model."""
-    made = registry.load("chunkers", chunker.name)(chunker.params)
-    return made if isinstance(made, SuppliesChunks) and made.vector_model() == embedder.label else None
+    plugin = registry.load("chunkers", chunker.name)(chunker.params)
+    return plugin if isinstance(plugin, SuppliesChunks) and plugin.vector_model() == embedder.label else None
 
 
 def store_given_vectors(
@@ -84,14 +84,14 @@ def _of_length(
 
 
 def _note_on_model(
-    embedder: Embedder, texts: list[str], given: np.ndarray, part: PluginSpec, chunking: ChunkedCorpus
+    embedder: Embedder, texts: list[str], stored: np.ndarray, part: PluginSpec, chunking: ChunkedCorpus
 ) -> str:
     """Return a note if the model, given the same texts, returns other vectors."""
     import numpy as np
 
     own = embedder.embed(texts, Role.DOCUMENT)
-    norms = np.linalg.norm(own, axis=1) * np.linalg.norm(given, axis=1)
-    cosine = float(np.median((own * given).sum(axis=1) / np.maximum(norms, 1e-12)))
+    norms = np.linalg.norm(own, axis=1) * np.linalg.norm(stored, axis=1)
+    cosine = float(np.median((own * stored).sum(axis=1) / np.maximum(norms, 1e-12)))
     if cosine >= SAME_MODEL:
         return ""
     return (

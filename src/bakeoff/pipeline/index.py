@@ -109,14 +109,14 @@ class _IndexBuild:
 
     def store(self, home: Path) -> CompleteStore:
         """Open the store over a folder and declare the payload it will hold."""
-        made = self.plugin(self.part.params, home)
+        store = self.plugin(self.part.params, home)
         if self.content.payload is not None:
-            made.declare(self.content.payload.fields)
+            store.declare(self.content.payload.fields)
         if self.content.kind != "dense":
-            made.hold(self.content.kind)
-        if self.part.form.storage != FULL_FORM.storage and isinstance(made, SupportsStorage):
-            made.set_storage(self.part.form.storage)
-        return made
+            store.hold(self.content.kind)
+        if self.part.form.storage != FULL_FORM.storage and isinstance(store, SupportsStorage):
+            store.set_storage(self.part.form.storage)
+        return store
 
 
 @dataclass(frozen=True, slots=True)

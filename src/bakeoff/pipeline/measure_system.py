@@ -284,26 +284,26 @@ def _phases(run: str, system: System, artifacts: SharedArtifacts) -> list[Row]:
     """Seconds of each completed ingestion phase and of the whole; phases from earlier runs are dated."""
     if system.retriever is not None or (system.store is not None and system.store.existing is not None):
         return [(run, system.label, INGEST, "seconds", None, 0, ELSEWHERE)]
-    made = artifacts.ingestion_timings(system)
+    timings = artifacts.ingestion_timings(system)
     stages: dict[str, tuple[ReadCorpus | ChunkedCorpus | ChunkVectors | None, ...]] = {
-        "read": (made.corpus,),
-        "chunk": (made.chunking,),
-        "embed_chunks": (made.vectors, *made.encoded),
+        "read": (timings.corpus,),
+        "chunk": (timings.chunking,),
+        "embed_chunks": (timings.vectors, *timings.encoded),
     }
     found = {phase: [part for part in parts if part is not None] for phase, parts in stages.items()}
     rows = [
         phase_row(run, system.label, phase, phase_time(*parts)) for phase, parts in found.items() if parts
     ]
-    if made.vectors is not None:
-        rows.append(start_row(run, system.label, made.model_start))
-        rows.append(speed_row(run, system.label, made.vectors))
-    indexes = [index for index in made.indexes if index is not None]
-    if made.chunking is None or len(indexes) < len(made.indexes):
+    if timings.vectors is not None:
+        rows.append(start_row(run, system.label, timings.model_start))
+        rows.append(speed_row(run, system.label, timings.vectors))
+    indexes = [index for index in timings.indexes if index is not None]
+    if timings.chunking is None or len(indexes) < len(timings.indexes):
         return rows
-    count = made.chunking.chunks.num_rows
+    count = timings.chunking.chunks.num_rows
     for phase in ("insert", "index", "ready"):
         seconds = [getattr(index, f"{phase}_seconds") for index in indexes]
         known = sum(seconds) if all(one is not None for one in seconds) else None
         source = next((index.measured for index in indexes if index.measured), "")
         rows.append(phase_row(run, system.label, phase, PhaseTime(known, count, source=source)))
-    return [*rows, ingest_row(run, system.label, rows, made.seconds, count)]
+    return [*rows, ingest_row(run, system.label, rows, timings.seconds, count)]

@@ -41,14 +41,14 @@ class ChunkPayload:
         parts = zip(*(self.columns[name][begin:end] for name in names), strict=True)
         return [dict(zip(names, values, strict=True)) for values in parts]
 
-    def where(self, given: Where) -> Where:
+    def where(self, conditions: Where) -> Where:
         """Convert a filter's values to the fields' types; a missing number never satisfies it."""
         kinds = {field.name: field.kind for field in self.fields}
         return tuple(
             Condition(one.field, tuple(map(str, one.among)))
             if kinds[one.field] == "text"
             else self._number(one)
-            for one in given
+            for one in conditions
         )
 
     def matching_chunks(self, where: Where) -> np.ndarray:
@@ -84,9 +84,9 @@ def build_payload(filters: Iterable[Where], documents: pa.Table, chunks: pa.Tabl
         if name in ranged:
             parse = _as_date if name in dated else _as_number
             numbers = [parse(value, name) for value in column]
-            whole = all(value is None or float(value).is_integer() for value in numbers)
-            fields.append(PayloadField(name, "integer" if whole else "number"))
-            columns[name], lowest[name] = _fill_missing(numbers, whole)
+            integers = all(value is None or float(value).is_integer() for value in numbers)
+            fields.append(PayloadField(name, "integer" if integers else "number"))
+            columns[name], lowest[name] = _fill_missing(numbers, integers)
         else:
             fields.append(PayloadField(name, "text"))
             columns[name] = column
@@ -156,9 +156,9 @@ def _as_date(text: str, name: str) -> float | None:
         ) from exc
 
 
-def _fill_missing(numbers: Sequence[float | None], whole: bool) -> tuple[Sequence[Value], float]:
+def _fill_missing(numbers: Sequence[float | None], integers: bool) -> tuple[Sequence[Value], float]:
     """Replace missing numbers by one below all others; returns the numbers and their minimum."""
     lowest = min((value for value in numbers if value is not None), default=0.0)
     absent = lowest - max(1.0, abs(lowest))
     filled = [absent if value is None else value for value in numbers]
-    return ([int(value) for value in filled] if whole else filled), lowest
+    return ([int(value) for value in filled] if integers else filled), lowest

@@ -114,10 +114,10 @@ class QueryExecutor:
 
     def _query_vectors(self, system: System) -> QueryVectors | None:
         """The query vectors of a system's first model, with the times of all its models."""
-        made = [self.artifacts.query_vectors(part, system.chunker) for part in system.models]
-        if not made:
+        vectors = [self.artifacts.query_vectors(part, system.chunker) for part in system.models]
+        if not vectors:
             return None
-        first, *others = made
+        first, *others = vectors
         return replace(first, milliseconds=sum((one.milliseconds for one in others), first.milliseconds))
 
     def pipeline(self, system: System, depth: int | None = None) -> QueryPipeline:
@@ -216,8 +216,8 @@ class QueryExecutor:
         for kind, (store, arguments, embedder) in zip(system.legs, searched, strict=True):
             assert store is not None
             model = model_name(embedder) if embedder else ""
-            given = arguments.model_dump_json() if arguments is not None else ""
-            name = (store_identity(store), given, depth, store.form.rescore)
+            parameters = arguments.model_dump_json() if arguments is not None else ""
+            name = (store_identity(store), parameters, depth, store.form.rescore)
             keys.append(("search", kind, system.chunker.label, model, *name))
         return keys
 

@@ -179,8 +179,8 @@ def _read_table(
         why = describe_skipped(summarise_skipped(skipped)) if skipped else "It has no rows."
         raise CorpusError(f"no document was found by the source {part.name}. {why}")
     name = fingerprint("documents", content_fingerprint(table), settings)
-    seconds, made = time.perf_counter() - begin, table.num_rows if fresh else 0
-    filled = FillTime(fresh=made, reused=table.num_rows - made, seconds=seconds)
+    seconds, rows = time.perf_counter() - begin, table.num_rows if fresh else 0
+    filled = FillTime(fresh=rows, reused=table.num_rows - rows, seconds=seconds)
     return _timed_corpus(context, table, skipped, name, filled)
 
 

@@ -202,11 +202,11 @@ def _chunk_id(one: _Passage, ids: pa.ChunkedArray) -> str:
 
 def answer_scores(rows: list[RetrievedRow]) -> list[float]:
     """Return the scores of an answer; descending numbers if it has none."""
-    given = [row.score for row in rows]
-    if all(score is None for score in given):
+    scores = [row.score for row in rows]
+    if all(score is None for score in scores):
         return [-float(rank) for rank in range(1, len(rows) + 1)]
     found: list[float] = []
-    for rank, score in enumerate(given, 1):
+    for rank, score in enumerate(scores, 1):
         if score is None or not math.isfinite(score):
             raise RetrieverError(
                 f"the score at rank {rank} is {score!r}, not a number. Map `score` to a number that every result has, "

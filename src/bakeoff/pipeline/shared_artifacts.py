@@ -184,10 +184,10 @@ class SharedArtifacts:
         def embed(part: PluginSpec | None) -> RequestVector | None:
             if part is None:
                 return None
-            made: Iterable[RequestVector] = self.models.model(part, system.chunker).embed(
+            vectors: Iterable[RequestVector] = self.models.model(part, system.chunker).embed(
                 [request.text], Role.QUERY
             )
-            return next(iter(made))
+            return next(iter(vectors))
 
         return replace(request, vector=embed(system.embedder), second=embed(system.encoder))
 
@@ -304,12 +304,12 @@ class SharedArtifacts:
         names = [model_name(part) for part in system.models]
         models: list[Key] = [("vectors", name, system.chunker.label) for name in names]
         cut = [part.full for part in system.models if part.form.dims is not None]
-        whole: list[Key] = [("vectors", model_name(part), system.chunker.label) for part in cut]
+        vector_keys: list[Key] = [("vectors", model_name(part), system.chunker.label) for part in cut]
         opened = [index_key("index", *parts, texts) for parts, texts in index_parts(system)]
         builds = [index_key("build", *parts, texts) for parts, texts in index_parts(system)]
         encoders = [model_name(part) for part in passage_encoders(system)]
         passages: list[Key] = [("vectors", name, system.chunker.label) for name in encoders]
-        keys: list[Key] = [("chunk", system.chunker.label), *models, *whole, *passages, *opened]
+        keys: list[Key] = [("chunk", system.chunker.label), *models, *vector_keys, *passages, *opened]
         slots = [self._shared.slot(key) for key in keys]
         start: Key = ("start", model_name(system.embedder.full) if system.embedder else "")
         own = sum(slot.seconds for slot in (*slots, *map(self._shared.slot, builds)))

@@ -33,16 +33,16 @@ class SharedRetrievers:
         return self._shared.once(("retriever", part.label), lambda: self._open_retriever(part))
 
     def _open_retriever(self, part: PluginSpec) -> Retriever:
-        made = registry.load("retrievers", part.name)(part.params)
-        if self._filtered and not made.takes_filters:
+        retriever = registry.load("retrievers", part.name)(part.params)
+        if self._filtered and not retriever.takes_filters:
             raise RetrieverError(
                 f"it can't search within a filter, but {len(self._filtered)} queries have one "
                 f"({', '.join(self._filtered[:3])}). Remove the retriever or the filters, or map `filters`."
             )
-        if isinstance(made, SupportsDocuments):
+        if isinstance(retriever, SupportsDocuments):
             columns = [self.corpus.documents[name].to_pylist() for name in ("id", "text", "kind", "title")]
-            made.index(Document(*row) for row in zip(*columns, strict=True))
-        return made
+            retriever.index(Document(*row) for row in zip(*columns, strict=True))
+        return retriever
 
     def passages(self, part: PluginSpec) -> RetrievedPassages:
         """Passages that a retriever returned, placed in the corpus."""

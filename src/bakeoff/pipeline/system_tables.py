@@ -232,8 +232,8 @@ def passages_table(ranking: StepResult, corpus: ReadCorpus, chunking: ChunkedCor
     import numpy as np
     import pyarrow as pa
 
-    shown = np.unique(np.concatenate([hit.ids[:PASSAGE_DEPTH] for hit in ranking.hits]).astype(np.int64))
-    chunks = chunking.chunks.take(pa.array(shown))
+    rows = np.unique(np.concatenate([hit.ids[:PASSAGE_DEPTH] for hit in ranking.hits]).astype(np.int64))
+    chunks = chunking.chunks.take(pa.array(rows))
     own = {"chunk_id": chunks["id"], "document_id": _document_names(corpus, chunking).take(chunks["doc"])}
     rest = {name: chunks[name] for name, _ in PASSAGES.columns if name not in own}
     return PASSAGES.table({**own, **rest})

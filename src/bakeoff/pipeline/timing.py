@@ -86,11 +86,11 @@ def phase_time(*made: ReadCorpus | ChunkedCorpus | ChunkVectors) -> PhaseTime:
     return first
 
 
-def _work_time(made: ReadCorpus | ChunkedCorpus | ChunkVectors) -> PhaseTime:
-    earlier = made.earlier
+def _work_time(stage: ReadCorpus | ChunkedCorpus | ChunkVectors) -> PhaseTime:
+    earlier = stage.earlier
     if earlier is not None:
         return PhaseTime(earlier.seconds, earlier.count, source=earlier.source)
-    return PhaseTime(made.seconds, made.fresh, made.reused)
+    return PhaseTime(stage.seconds, stage.fresh, stage.reused)
 
 
 def phase_row(run: str, system: str, phase: str, time: PhaseTime) -> Row:

@@ -126,10 +126,10 @@ def loss_note(embedder: str, chunker: str, loss: QuantisationError) -> str:
     )
 
 
-def same_vectors_notes(made: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+def same_vectors_notes(files: Sequence[tuple[str, str, str]]) -> Iterator[str]:
     """Notes on models (embedder, chunker, digest) with identical vectors for every chunk (F50)."""
     groups: dict[tuple[str, str], list[str]] = {}
-    for embedder, chunker, digest in made:
+    for embedder, chunker, digest in files:
         groups.setdefault((chunker, digest), []).append(embedder)
     chunkers: dict[tuple[str, ...], list[str]] = {}
     for (chunker, _), same in groups.items():

@@ -146,11 +146,11 @@ def _keep_fill(
     worked: float,
 ) -> None:
     """Store the time of the segments added since `before`."""
-    made = {name: count for name, count in pool.inputs_by_segment(keys).items() if name not in before}
-    work = measured_now(sum(made.values()), seconds, worked)
+    counts = {name: count for name, count in pool.inputs_by_segment(keys).items() if name not in before}
+    work = measured_now(sum(counts.values()), seconds, worked)
     if work is None:
         return
-    record = {"segments": sorted(made), "time": asdict(work)}
+    record = {"segments": sorted(counts), "time": asdict(work)}
     key = pool.prefix + fingerprint("fill", record["segments"])[:PREFIX]
     cache.note(STAGE, key, lambda folder: _write(folder, record))
 

@@ -102,15 +102,15 @@ def _coincidences(table: Floats) -> _Coincidences:
     there = ~np.isnan(table)
     values = np.unique(table[there])
     # items × values: how many reviewers gave each value
-    given = (
+    ratings = (
         np.stack([(table == value).sum(axis=0) for value in values], axis=1).astype(float)
         if len(values)
         else None
     )
-    if given is None:
+    if ratings is None:
         return _Coincidences(values, np.zeros((0, 0)))
-    total = given.sum(axis=1)
-    kept = given[total >= 2]
+    total = ratings.sum(axis=1)
+    kept = ratings[total >= 2]
     weight = 1 / (kept.sum(axis=1) - 1)
     counts = (kept * weight[:, None]).T @ kept - np.diag((kept * weight[:, None]).sum(axis=0))
     return _Coincidences(values, counts)

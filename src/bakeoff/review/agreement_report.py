@@ -108,8 +108,8 @@ class AgreementReport:
 def report_agreement(pool: ReviewPool, entries: Iterable[LedgerEntry], seed: int = 7) -> AgreementReport:
     """The agreement of all reviewers of a pool."""
     entries = list(entries)
-    said = opinions_of(pool, entries)
-    people = [one for one in said.held if not one.auto and not one.final and one.label is not Label.UNJUDGED]
+    votes = opinions_of(pool, entries)
+    people = [one for one in votes.held if not one.auto and not one.final and one.label is not Label.UNJUDGED]
     names = tuple(sorted({one.reviewer for one in people}))
     settled = settled_pool(pool, entries)
     categories = sorted({item.category for item in pool.items if item.category})
@@ -121,10 +121,10 @@ def report_agreement(pool: ReviewPool, entries: Iterable[LedgerEntry], seed: int
         ),
         pairs=tuple(_pair(a, b, people, pool, seed) for a, b in combinations(names, 2)),
         rules=_rules(pool, people),
-        self_agreement=_self(said.repeats, people),
+        self_agreement=_self(votes.repeats, people),
         queue=tuple(one for one in settled.values() if one.state is OutcomeState.CONFLICT),
-        swapped=_single_reviewer_outcomes(pool, said.held, names, settled, seed),
-        notes=said.notes,
+        swapped=_single_reviewer_outcomes(pool, votes.held, names, settled, seed),
+        notes=votes.notes,
     )
 
 

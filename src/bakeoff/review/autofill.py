@@ -72,15 +72,15 @@ class AutoFill:
 
         ids = list(self._names.ids)
         found = []
-        given = answer(wanted, TruthCorpus(_documents(ids)), {"pool": _chunks(ids, passages)})
-        for rule, said in zip(wanted, given, strict=True):
-            if isinstance(said, TruthError):
+        answers = answer(wanted, TruthCorpus(_documents(ids)), {"pool": _chunks(ids, passages)})
+        for rule, matches in zip(wanted, answers, strict=True):
+            if isinstance(matches, TruthError):
                 self.notes.append(
-                    f"{rule.source} cannot be evaluated on a passage and fills nothing in: {said}"
+                    f"{rule.source} cannot be evaluated on a passage and fills nothing in: {matches}"
                 )
                 found.append(frozenset[Place]())
                 continue
-            at = [part.at for part in said]
+            at = [part.at for part in matches]
             places = (row for one in at for row in zip(one.doc, one.start, one.end, strict=True))
             found.append(frozenset((ids[doc], int(start), int(end)) for doc, start, end in places))
         return found

@@ -132,8 +132,8 @@ def decide_pairs(scores: Floats) -> npt.NDArray[np.int64]:
     half = t_quantile(n) * difference.std(axis=-1, ddof=1) / np.sqrt(n)
     separated = difference.mean(axis=-1) > half + _EPS
     rows = np.arange(scores.shape[-2])
-    told = (separated | (rows == best[..., None])).all(axis=-1)
-    return np.where(told, best, CANT_TELL)
+    decided = (separated | (rows == best[..., None])).all(axis=-1)
+    return np.where(decided, best, CANT_TELL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,17 +77,17 @@ def import_folder(
     `include_unmarked` also takes files in which every result is judged but review_complete is false.
     """
     complete, incomplete, refused = _read(review_files(folder), include_unmarked)
-    taken, again = _distinct(complete)
+    sheets, again = _distinct(complete)
     places = _places(pool)
     items: dict[tuple[str, str], str] = {}
     opinions: list[Vote] = []
     notes: list[str] = []
-    for sheet in taken:
+    for sheet in sheets:
         notes += _note_items(sheet, pool, places, items)
         opinions += _opinions(sheet, items)
     texts = {item.id: item.text_hash for item in pool.items} if pool else {}
     return ImportedReview(
-        taken=tuple(taken),
+        taken=tuple(sheets),
         incomplete=tuple(incomplete),
         refused=(*refused, *again),
         opinions=tuple(opinions),
@@ -101,12 +101,12 @@ def import_folder(
 def into_ledger(imported: ImportedReview, ledger: Ledger, *, final: bool = False) -> int:
     """Append the files' human judgments once each, `final` ones as adjudications; return how many were new."""
     kind = LedgerKind.ADJUDICATE if final else LedgerKind.JUDGE
-    held = current_entries(ledger.read().entries)
+    entries = current_entries(ledger.read().entries)
     added = 0
     for one in imported.opinions:
         if one.auto or one.label is Label.UNJUDGED or one.item not in imported.texts:
             continue
-        before = held.get((one.reviewer, one.item, 0))
+        before = entries.get((one.reviewer, one.item, 0))
         same = before is not None and (before.judgment, before.grade, before.kind) == (
             one.label,
             one.grade,
@@ -124,7 +124,7 @@ def into_ledger(imported: ImportedReview, ledger: Ledger, *, final: bool = False
             grade=one.grade,
             note=one.note,
         )
-        held[one.reviewer, one.item, 0] = ledger.append(entry)
+        entries[one.reviewer, one.item, 0] = ledger.append(entry)
         added += 1
     return added
 

@@ -27,12 +27,12 @@ def make_set(
     """
     rows = []
     for item in pool.items:
-        held = _item_grade(item, settled[item.id], rules)
-        if held is None and settled[item.id].state is OutcomeState.OPEN and item.id in (suggested or {}):
-            held = ((suggested or {})[item.id], f"{MODEL}{model}")
-        if held is not None:
+        grade = _item_grade(item, settled[item.id], rules)
+        if grade is None and settled[item.id].state is OutcomeState.OPEN and item.id in (suggested or {}):
+            grade = ((suggested or {})[item.id], f"{MODEL}{model}")
+        if grade is not None:
             rows.append(
-                JudgedSpan(item.query_id, item.document_id, item.start, item.end, *held, item.text_hash)
+                JudgedSpan(item.query_id, item.document_id, item.start, item.end, *grade, item.text_hash)
             )
     return judgment_set(pool.run, reviewers(settled), rows)
 
@@ -46,5 +46,5 @@ def _item_grade(item: ReviewItem, one: ItemOutcome, rules: bool) -> Graded | Non
 
 def reviewers(settled: Mapping[str, ItemOutcome]) -> tuple[str, ...]:
     """Everyone who judged."""
-    found = {said.reviewer for one in settled.values() for said in one.opinions if not said.auto}
+    found = {vote.reviewer for one in settled.values() for vote in one.opinions if not vote.auto}
     return tuple(sorted(found))

@@ -110,7 +110,7 @@ def _system(
     scores = [table[name, query] for query in queries]
     complete = tuple(query for query in queries if table[name, query].complete)
     done = [table[name, query] for query in complete]
-    shown = [labels.get(item, Label.UNJUDGED) for query in queries for item in by_query[query][:k]]
+    labelled = [labels.get(item, Label.UNJUDGED) for query in queries for item in by_query[query][:k]]
     columns = {measure: [_value(one, measure).value for one in done] for measure in NAMES}
     return SystemFigures(
         system=name,
@@ -122,7 +122,7 @@ def _system(
         intervals={
             measure: mean_interval(column, settings, (0.0, 1.0)) for measure, column in columns.items()
         },
-        counts={label: shown.count(label) for label in Label},
+        counts={label: labelled.count(label) for label in Label},
     )
 
 

@@ -149,8 +149,8 @@ class _Simulated:
         difference = self.scores[:, [self.leader]] - self.scores
         n = difference.shape[-1]
         spread = difference.std(axis=-1, ddof=1) / np.sqrt(n)
-        told = (np.abs(difference.mean(axis=-1)) > 2 * spread).mean(axis=0)
-        weight = 4 * told * (1 - told) + 0.05
+        separated = (np.abs(difference.mean(axis=-1)) > 2 * spread).mean(axis=0)
+        weight = 4 * separated * (1 - separated) + 0.05
         weight[self.leader] = 0.0
         return np.asarray(weight)
 

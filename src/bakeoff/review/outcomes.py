@@ -71,26 +71,26 @@ def settle_votes(opinions: Iterable[Vote]) -> dict[str, ItemOutcome]:
     by_item: dict[str, list[Vote]] = {}
     for one in opinions:
         by_item.setdefault(one.item, []).append(one)
-    return {item: _settle_item(item, tuple(said)) for item, said in by_item.items()}
+    return {item: _settle_item(item, tuple(votes)) for item, votes in by_item.items()}
 
 
-def _settle_item(item: str, said: tuple[Vote, ...]) -> ItemOutcome:
-    query = said[0].query
-    final = [one for one in said if one.final and one.label is not Label.UNJUDGED]
+def _settle_item(item: str, votes: tuple[Vote, ...]) -> ItemOutcome:
+    query = votes[0].query
+    final = [one for one in votes if one.final and one.label is not Label.UNJUDGED]
     if final:
-        return ItemOutcome(item, query, OutcomeState.ADJUDICATED, final[-1].label, final[-1].grade, said)
-    people = [one for one in said if not one.auto and one.label is not Label.UNJUDGED]
+        return ItemOutcome(item, query, OutcomeState.ADJUDICATED, final[-1].label, final[-1].grade, votes)
+    people = [one for one in votes if not one.auto and one.label is not Label.UNJUDGED]
     labels, grades = {one.label for one in people}, {_grade(one) for one in people}
     if len(labels) == 1 and len(grades) == 1:
-        return ItemOutcome(item, query, OutcomeState.AGREED, people[0].label, people[0].grade, said)
+        return ItemOutcome(item, query, OutcomeState.AGREED, people[0].label, people[0].grade, votes)
     if people:
         # all give the same grade, though for different reasons: the grade holds
         common = grades.pop() if len(grades) == 1 else None
-        return ItemOutcome(item, query, OutcomeState.CONFLICT, Label.UNJUDGED, common, said)
-    if any(one.auto for one in said):
-        return ItemOutcome(item, query, OutcomeState.RULE, Label.KEYWORD_MATCH, None, said)
-    state = OutcomeState.CANNOT if any(not one.auto for one in said) else OutcomeState.OPEN
-    return ItemOutcome(item, query, state, opinions=said)
+        return ItemOutcome(item, query, OutcomeState.CONFLICT, Label.UNJUDGED, common, votes)
+    if any(one.auto for one in votes):
+        return ItemOutcome(item, query, OutcomeState.RULE, Label.KEYWORD_MATCH, None, votes)
+    state = OutcomeState.CANNOT if any(not one.auto for one in votes) else OutcomeState.OPEN
+    return ItemOutcome(item, query, state, opinions=votes)
 
 
 def _grade(one: Vote) -> int:
@@ -110,7 +110,7 @@ def opinions_of(pool: ReviewPool, entries: Iterable[LedgerEntry]) -> Votes:
     """The votes of rules and reviewers on a pool; judgments of a changed text are ignored, with a note."""
     items = pool.by_id()
     moved = {(item.query_id, item.text_hash): item.id for item in pool.items}
-    held = [
+    votes = [
         Vote(item.id, item.query_id, "", Label.KEYWORD_MATCH, auto=True, where=", ".join(item.rules))
         for item in pool.items
         if item.rules
@@ -131,8 +131,8 @@ def opinions_of(pool: ReviewPool, entries: Iterable[LedgerEntry]) -> Votes:
         if entry.kind is LedgerKind.LATER:
             continue
         opinion = _opinion(entry, target)
-        (repeats if entry.repeat else held).append(opinion)
-    return Votes(tuple(held), tuple(repeats), _notes(changed, gone, carried))
+        (repeats if entry.repeat else votes).append(opinion)
+    return Votes(tuple(votes), tuple(repeats), _notes(changed, gone, carried))
 
 
 def settled_pool(pool: ReviewPool, entries: Iterable[LedgerEntry]) -> dict[str, ItemOutcome]:
@@ -163,9 +163,9 @@ def _opinion(entry: LedgerEntry, item: str) -> Vote:
 
 
 def _notes(changed: int, gone: int, carried: int) -> tuple[str, ...]:
-    said = (
+    notes = (
         (changed, "not counted, made on an earlier text of the passage: judge these items again."),
         (gone, "not counted, of passages that are no longer in the pool."),
         (carried, "carried over to the same text in another place."),
     )
-    return tuple(f"{count(number, 'judgment')} {text}" for number, text in said if number)
+    return tuple(f"{count(number, 'judgment')} {text}" for number, text in notes if number)

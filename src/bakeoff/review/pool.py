@@ -139,8 +139,8 @@ class ReviewPool:
         chosen.sort(key=lambda item: turn[item.query_id])
         count = round(repeats * len(chosen))
         again = chance.sample(chosen[: max(count, len(chosen) // 2)], count)
-        shown = [PassageView(item) for item in chosen] + [PassageView(item, 1) for item in again]
-        return [replace(one, item=one.item.blind()) for one in shown] if blind else shown
+        views = [PassageView(item) for item in chosen] + [PassageView(item, 1) for item in again]
+        return [replace(one, item=one.item.blind()) for one in views] if blind else views
 
     def fingerprint(self) -> str:
         """The fingerprint of the items and their texts."""
@@ -264,7 +264,7 @@ def read_pool(path: Path) -> ReviewPool:
             raise DataError(
                 f"{path} is not a pool of this version of bakeoff. Make it again: bakeoff review export RUN"
             )
-        said = data.pop("fingerprint")
+        stored = data.pop("fingerprint")
         items = tuple(_item(row) for row in data.pop("items"))
         labels = LabelScheme(data.pop("labels", LabelScheme.MATCHES))
         systems, notes = tuple(data.pop("systems")), tuple(data.pop("notes"))
@@ -273,7 +273,7 @@ def read_pool(path: Path) -> ReviewPool:
         raise DataError(
             f"{path} is damaged ({exc}). Make it again with: bakeoff review export RUN --force"
         ) from exc
-    if pool.fingerprint() != said:
+    if pool.fingerprint() != stored:
         raise DataError(f"{path} was changed after it was written. Make it again: bakeoff review export RUN")
     return pool
 

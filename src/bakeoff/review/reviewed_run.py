@@ -83,17 +83,17 @@ def load_system(
 
 def find_review(result: Result) -> ReviewState | None:
     """The review of a run; None if there is none or the folder belongs to another run."""
-    given = result.review_folder
+    folder = result.review_folder
     try:
-        state = load_state(open_review(given or result.path))
+        state = load_state(open_review(folder or result.path))
     except SettingError:
-        if given:
+        if folder:
             raise
         return None
     if state.pool.run == result.record.run:
         return state
-    if given:
-        raise SettingError(f"{given} is a review of {state.pool.run}, not of {result.record.run}.")
+    if folder:
+        raise SettingError(f"{folder} is a review of {state.pool.run}, not of {result.record.run}.")
     return None
 
 
@@ -119,13 +119,13 @@ def open_runs(
     truth: Truth = "reviewed",
 ) -> list[Result]:
     """Several runs, each by its own review; a folder of `reviews` belongs to the run that its pool names."""
-    given = {open_review(folder).pool().run: folder for folder in reviews}
+    by_run = {open_review(folder).pool().run: folder for folder in reviews}
     runs = [open_run(folder).record.run for folder in folders]
-    for run, folder in given.items():
+    for run, folder in by_run.items():
         if run not in runs:
             raise SettingError(f"{folder} is a review of {run}, not of {' or '.join(runs)}.")
     return [
-        open_reviewed(folder, workers, trust=trust, review=given.get(run), truth=truth)
+        open_reviewed(folder, workers, trust=trust, review=by_run.get(run), truth=truth)
         for folder, run in zip(folders, runs, strict=True)
     ]
 

@@ -60,10 +60,10 @@ def write_sheets(
     """Write one file per query and system; a file with human judgments is never replaced, even with `force`."""
     folder.mkdir(parents=True, exist_ok=True)
     written, kept = [], []
-    taken: set[Path] = set()
+    paths: set[Path] = set()
     for (query, system), rows in _by_file(pool).items():
-        path = _untaken(folder / file_name(query, system), taken)
-        taken.add(path)
+        path = _untaken(folder / file_name(query, system), paths)
+        paths.add(path)
         if path.exists() and (_worked_on(path) or not force):
             kept.append(path)
             continue
@@ -162,10 +162,10 @@ def _dump_yaml(data: dict[str, object]) -> str:
     return yaml.dump(data, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=110)
 
 
-def _untaken(path: Path, taken: Collection[Path]) -> Path:
+def _untaken(path: Path, paths: Collection[Path]) -> Path:
     """The path, numbered where another query or system has the same name without its special characters."""
     numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2))
-    return next(one for one in itertools.chain([path], numbered) if one not in taken)
+    return next(one for one in itertools.chain([path], numbered) if one not in paths)
 
 
 def _slug(name: str) -> str:

@@ -85,9 +85,9 @@ def named_with_stability(folder: Path, model: str) -> str:
 
 def to_ask_again(pool: ReviewPool, path: Path, count: int) -> list[ReviewItem]:
     """Passages to ask about again until `count` have been; always the same ones of a pool."""
-    given = _given_grades(path)
-    once = [item for item in pool.items if len(given.get((item.id, item.text_hash), ())) == 1]
-    wanted = max(0, count - sum(len(grades) > 1 for grades in given.values()))
+    by_item = _given_grades(path)
+    once = [item for item in pool.items if len(by_item.get((item.id, item.text_hash), ())) == 1]
+    wanted = max(0, count - sum(len(grades) > 1 for grades in by_item.values()))
     return sorted(once, key=lambda item: fingerprint(item.id))[:wanted]
 
 
@@ -137,7 +137,7 @@ def suggest(
 ) -> Iterator[Suggestion]:
     """Ask about each passage in turn; each answer is saved before the next question."""
     for item in items:
-        said = ask(item)
+        answer = ask(item)
         one = Suggestion(
             item=item.id,
             query=item.query_id,
@@ -145,9 +145,9 @@ def suggest(
             model=model,
             server=server,
             prompt=PROMPT,
-            grade=said.grade,
-            reason=said.reason,
-            missing=said.missing,
+            grade=answer.grade,
+            reason=answer.reason,
+            missing=answer.missing,
             time=now(),
         )
         _append(path, one)

@@ -25,15 +25,15 @@ def choose_folder(plan: Plan, out: Path | None, *, force: bool = False) -> Path:
 
     A folder with the run of another experiment is refused; `force` moves that run aside (F64).
     """
-    given, out = out, out or _find_unfinished(plan)
+    requested, out = out, out or _find_unfinished(plan)
     _refuse_inside_corpus(plan, out or RUNS / slug(plan.name))
     if out is None:
         return make_dated_folder(RUNS, slug(plan.name))
-    if given is not None and (pid := _busy_process(out)) is not None:
+    if requested is not None and (pid := _busy_process(out)) is not None:
         raise SettingError(
             f"process {pid} is writing a run to {out}. Wait for it, or choose another folder with --out."
         )
-    if given is not None and (out / "run.json").is_file():
+    if requested is not None and (out / "run.json").is_file():
         _claim(plan, out, force)
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -107,11 +107,11 @@ def estimate_cost(prices: Prices, usage: Usage) -> Cost:
 def prices_of(result: Result) -> Prices | None:
     """The price table of a run's experiment."""
     data = parse(result.record.experiment, f"{result.path}/run.json, experiment", DataError).data
-    given = data.get("prices") if isinstance(data, dict) else None
-    if given is None:
+    prices = data.get("prices") if isinstance(data, dict) else None
+    if prices is None:
         return None
     try:
-        return Prices.model_validate(given)
+        return Prices.model_validate(prices)
     except ValidationError as exc:
         first = exc.errors()[0]
         raise DataError(f"{result.path}/run.json: prices: {first['loc']}: {first['msg']}.") from exc

@@ -65,14 +65,14 @@ def suggest(
         raise SettingError(f"{out} exists. Use --force to replace it, or another --out.")
     plan = experiment.load(what)
     corpus = read_corpus(plan, StageContext(Cache((home or default_home()) / "cache")))
-    made = draft_queries(corpus, wish, plan.name)
+    drafts = draft_queries(corpus, wish, plan.name)
     if masked is not None:
-        _write_masked(plan, corpus, made, masked)
+        _write_masked(plan, corpus, drafts, masked)
     try:
-        out.write_text(made.text, encoding="utf-8")
+        out.write_text(drafts.text, encoding="utf-8")
     except OSError as exc:
         raise SettingError(f"cannot write {out}: {exc.strerror}. Choose another --out.") from exc
-    return made
+    return drafts
 
 
 def draft_queries(corpus: ReadCorpus, wish: DraftRequest, name: str) -> DraftedQueries:
@@ -121,8 +121,8 @@ def _from_sql(documents: list[tuple[str, str, str]], dialect: str, notes: list[s
 
     found, failed = relations(files, dialect)
     if failed:
-        shown = ", ".join(failed[:3])
-        notes.append(f"{len(failed)} SQL files could not be parsed ({shown}). Set --dialect.")
+        examples = ", ".join(failed[:3])
+        notes.append(f"{len(failed)} SQL files could not be parsed ({examples}). Set --dialect.")
     return list(from_lineage(found))
 
 
@@ -140,12 +140,12 @@ def _resolvable(drafts: list[QueryDraft], corpus: ReadCorpus, notes: list[str]) 
     return [draft for draft in drafts if draft.id not in wrong]
 
 
-def _write_masked(plan: Plan, corpus: ReadCorpus, made: DraftedQueries, into: Path) -> None:
+def _write_masked(plan: Plan, corpus: ReadCorpus, drafts: DraftedQueries, into: Path) -> None:
     folder = getattr(plan.source.params, "folder", None)
     if plan.source.name != "folder" or not isinstance(folder, Path):
         raise SettingError(f"--masked copies a folder, but the corpus is {plan.source.name}. Remove it.")
     columns = [corpus.documents[key].to_pylist() for key in ("id", "text")]
     try:
-        write_masked(folder, into, dict(zip(*columns, strict=True)), made.drafts)
+        write_masked(folder, into, dict(zip(*columns, strict=True)), drafts.drafts)
     except OSError as exc:
         raise SettingError(f"cannot write {into}: {exc.strerror}. Choose another --masked.") from exc

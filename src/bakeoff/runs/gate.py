@@ -137,7 +137,7 @@ def run_gate(
 
 def same_systems(baseline: Result, candidate: Result, renamed: Mapping[str, str]) -> dict[str, str]:
     """New label of each baseline system that finished in both runs: mapped, unchanged, or matched by identity."""
-    given = {baseline.system(old): candidate.system(new) for old, new in renamed.items()}
+    pairs = {baseline.system(old): candidate.system(new) for old, new in renamed.items()}
     old_parts, new_parts = _labels_by_parts(baseline), _labels_by_parts(candidate)
     moved = {
         old: new_parts[parts]
@@ -146,7 +146,7 @@ def same_systems(baseline: Result, candidate: Result, renamed: Mapping[str, str]
     }
     found = {}
     for old in baseline.done:
-        new = given.get(old) or (old if old in candidate.done else moved.get(old))
+        new = pairs.get(old) or (old if old in candidate.done else moved.get(old))
         if new is not None:
             found[old] = new
     twice = [new for new, count in Counter(found.values()).items() if count > 1]

@@ -63,8 +63,8 @@ def _examples(result: SystemResult, documents: pa.ChunkedArray) -> Iterator[str]
     texts = dict(zip(*(result.passages[name].to_pylist() for name in ("document_id", "text")), strict=True))
     found = result.rankings["document_id"].unique()
     outside: list[str] = found.filter(pc.invert(pc.is_in(found, value_set=documents))).to_pylist()
-    shown = sorted(outside, key=lambda name: name.startswith(UNPLACED) and name not in texts)
-    for name in shown[:EXAMPLES]:
+    examples = sorted(outside, key=lambda name: name.startswith(UNPLACED) and name not in texts)
+    for name in examples[:EXAMPLES]:
         text: str = texts.get(name) or name if name.startswith(UNPLACED) else name
         yield text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 

@@ -185,7 +185,7 @@ def _filter_notes(
     plan: Plan, queries: QuerySet, corpus: ReadCorpus, chunkings: Mapping[str, ChunkedCorpus], truth: Truth
 ) -> list[str]:
     """Notes on filters that exclude a part of the truth; raises if a filter can't be used."""
-    tables = {label: made.chunks for label, made in chunkings.items()}
+    tables = {label: chunking.chunks for label, chunking in chunkings.items()}
     return refuse_errors(check_filters(plan, queries, corpus, tables, truth.judgments))
 
 

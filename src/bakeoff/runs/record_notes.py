@@ -30,10 +30,10 @@ def unread_truth_notes(truth: Truth) -> list[str]:
         return []
     queries = list(dict.fromkeys(one.query_id for one in truth.unread))
     files = list(dict.fromkeys(f"{one.file} ({one.reason})" for one in truth.unread))
-    shown, more = ", ".join(queries[:NAMED_IN_NOTE]), len(queries) - NAMED_IN_NOTE
+    names, more = ", ".join(queries[:NAMED_IN_NOTE]), len(queries) - NAMED_IN_NOTE
     return [
         f"The truth of {len(queries):,} {'query' if len(queries) == 1 else 'queries'} is incomplete "
-        f"({shown}{f' and {more:,} more' if more > 0 else ''}): {len(files):,} "
+        f"({names}{f' and {more:,} more' if more > 0 else ''}): {len(files):,} "
         f"{'file it names was' if len(files) == 1 else 'files it names were'} not read, for example {files[0]}. "
         "The means it affects are marked with *."
     ]

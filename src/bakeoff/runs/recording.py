@@ -180,8 +180,8 @@ def _readers(corpus: ReadCorpus) -> dict[str, int]:
     import pyarrow.compute as pc
 
     column = corpus.documents["fields"]
-    told = column.filter(pc.match_substring(column, '"reader"'))
-    fields = (json.loads(text) for text in told.to_pylist())
+    named = column.filter(pc.match_substring(column, '"reader"'))
+    fields = (json.loads(text) for text in named.to_pylist())
     return dict(Counter(one["reader"] for one in fields if "reader" in one))
 
 

@@ -77,9 +77,9 @@ def run(
     return result
 
 
-def _executor(plan: Plan, given: str | None) -> Executor | None:
+def _executor(plan: Plan, executor: str | None) -> Executor | None:
     """Workers for chunking and embedding; None for this process."""
-    part = experiment.executor(given) if given else plan.executor
+    part = experiment.executor(executor) if executor else plan.executor
     return registry.load("executors", part.name)(part.params) if part is not None else None
 
 

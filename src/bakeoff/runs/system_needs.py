@@ -38,9 +38,9 @@ class TokenMean:
 def decision_rule(result: Result) -> DecisionRule:
     """The rule under `decide` in the run's experiment, or the default."""
     data = parse(result.record.experiment, f"{result.path}/run.json, experiment", DataError).data
-    given = data.get("decide") if isinstance(data, dict) else None
+    rule = data.get("decide") if isinstance(data, dict) else None
     try:
-        settings = DecideSettings.model_validate(given or {})
+        settings = DecideSettings.model_validate(rule or {})
     except ValidationError as exc:
         first = exc.errors()[0]
         raise DataError(f"{result.path}/run.json: decide: {first['loc']}: {first['msg']}.") from exc

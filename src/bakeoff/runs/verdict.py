@@ -180,8 +180,8 @@ def _by_chance(result: Result, rows: list[TableRow]) -> str:
             *([row[name] for row in known] for name in ("expected", "low", "high")),
         )
     ]
-    said = "their mean is {:.3f}, over all orders {:.3f} (from {:.3f} to {:.3f})".format(*means)
-    return f" ({said})"
+    means_text = "their mean is {:.3f}, over all orders {:.3f} (from {:.3f} to {:.3f})".format(*means)
+    return f" ({means_text})"
 
 
 FACTORS = ("reader", "chunker", "embedder", "store", "mode", "reranker")

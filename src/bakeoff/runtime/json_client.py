@@ -148,16 +148,16 @@ class JsonClient:
         raise self._error(self._refusal(reply, path, attempt))
 
     def _refusal(self, reply: HttpAnswer, path: str, attempt: int) -> str:
-        said = reply.text(300)
+        body = reply.text(300)
         what = f"{self.host}{path} answered {reply.status}"
         if reply.status in _REFUSED:
             known = f"The key in ${self._key_env} was refused" if self._key else "No key was sent"
-            return f"{what}. {known}: set {self._key_env or '`key_env`'} to a valid key. It said: {said}"
+            return f"{what}. {known}: set {self._key_env or '`key_env`'} to a valid key. It said: {body}"
         if reply.status in _TRANSIENT:
-            return f"{what} to the last of {attempt + 1} attempts. Try again later. It said: {said}"
+            return f"{what} to the last of {attempt + 1} attempts. Try again later. It said: {body}"
         if 300 <= reply.status < 400:
             return f"{what}, a redirect, and none is followed. Give the final address."
-        return f"{what}: {said}"
+        return f"{what}: {body}"
 
     def _pause(self, attempt: int, reply: HttpAnswer | None) -> float:
         """Seconds until the next attempt: the server's request, else doubled each time with jitter."""

@@ -23,13 +23,13 @@ REFUSAL = "This page requires a token. Open the address that the command printed
 
 def new_token() -> str:
     """A random token, or the one in BAKEOFF_PAGE_TOKEN."""
-    given = os.environ.get(TOKEN_VARIABLE, "")  # never from a .env file: that may be somebody else's
-    if given and not re.fullmatch(rf"[\w-]{{{SHORTEST},}}", given, re.ASCII):
+    token = os.environ.get(TOKEN_VARIABLE, "")  # never from a .env file: that may be somebody else's
+    if token and not re.fullmatch(rf"[\w-]{{{SHORTEST},}}", token, re.ASCII):
         raise SettingError(
             f"{TOKEN_VARIABLE} must have at least {SHORTEST} characters: letters, digits, - and _. "
             "Unset it to get a new token at each start."
         )
-    return given or secrets.token_urlsafe(24)
+    return token or secrets.token_urlsafe(24)
 
 
 class PageAccess:
@@ -41,8 +41,8 @@ class PageAccess:
     def allows(self, query: str, cookies: str) -> bool:
         """Whether the query of an address, or the Cookie header, has the token."""
         return any(
-            hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
-            for given in (*parse_qs(query).get(PARAMETER, ()), self._from_cookie(cookies))
+            hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
+            for token in (*parse_qs(query).get(PARAMETER, ()), self._from_cookie(cookies))
         )
 
     def set_cookie(self) -> str:

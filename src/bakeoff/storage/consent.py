@@ -52,9 +52,9 @@ class Destination:
 
 def allow(hosts: list[str], keys: list[str], code: list[str] | None = None) -> None:
     """Grant consent for this process and its children."""
-    for variable, given in ((HOSTS, hosts), (KEYS, keys), (CODE, code or [])):
-        if given:
-            os.environ[variable] = ",".join((*_environment_list(variable), *given))
+    for variable, values in ((HOSTS, hosts), (KEYS, keys), (CODE, code or [])):
+        if values:
+            os.environ[variable] = ",".join((*_environment_list(variable), *values))
 
 
 def allowed_keys() -> tuple[str, ...]:

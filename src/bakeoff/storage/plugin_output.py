@@ -62,9 +62,9 @@ def _mask_attribute(kind: str, name: str, found: object) -> object:
     if inspect.isfunction(found) and found is not object.__init__:
         return _method(kind, found, masks_result=name in DESCRIPTIONS)
     if name in DESCRIPTIONS and isinstance(found, functools.cached_property):
-        made = functools.cached_property(_method(kind, found.func, masks_result=True))
-        made.__set_name__(object, name)
-        return made
+        masked = functools.cached_property(_method(kind, found.func, masks_result=True))
+        masked.__set_name__(object, name)
+        return masked
     if name in DESCRIPTIONS and isinstance(found, property) and found.fget is not None:
         return property(_method(kind, found.fget, masks_result=True), found.fset, found.fdel, found.__doc__)
     return None
@@ -91,11 +91,11 @@ def _method(kind: str, method: Callable[..., object], *, masks_result: bool) -> 
     return call
 
 
-def _generator(made: Iterator[object], failure: type[BakeoffError]) -> Iterator[object]:
+def _generator(items: Iterator[object], failure: type[BakeoffError]) -> Iterator[object]:
     """The same values, with errors between them masked too."""
     while True:
         try:
-            value = next(made)
+            value = next(items)
         except StopIteration:
             return
         except Exception as exc:

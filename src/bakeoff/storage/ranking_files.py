@@ -205,10 +205,10 @@ def _chosen(path: Path, rows: Iterable[dict[str, Any]], system: str) -> Iterator
 
 
 def _rank_of(path: Path, number: int, row: dict[str, Any], place: int) -> float:
-    given = row.get("rank")
-    if given is None:
+    rank = row.get("rank")
+    if rank is None:
         return float(place)
-    return float(_rank(path, number, str(given)))
+    return float(_rank(path, number, str(rank)))
 
 
 def _result(path: Path, number: int, row: dict[str, Any]) -> RetrievedRow:
@@ -225,10 +225,10 @@ def _result(path: Path, number: int, row: dict[str, Any]) -> RetrievedRow:
     )
 
 
-def _offset(path: Path, number: int, given: Any) -> int | None:
-    if given is None or isinstance(given, int):
-        return given
-    raise _wrong(path, number, f"the place {given!r} is not a whole number")
+def _offset(path: Path, number: int, value: Any) -> int | None:
+    if value is None or isinstance(value, int):
+        return value
+    raise _wrong(path, number, f"the place {value!r} is not a whole number")
 
 
 def _value(row: dict[str, Any], names: tuple[str, ...]) -> Any:

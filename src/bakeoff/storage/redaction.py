@@ -82,7 +82,7 @@ def _of_address(value: str) -> Iterator[str]:
     except ValueError:
         return
     yield from (password, unquote(password))
-    yield from (given for name, given in query if name.upper().endswith(SECRET))
+    yield from (secret for name, secret in query if name.upper().endswith(SECRET))
 
 
 def _spans(text: str, targets: tuple[str, ...]) -> Iterator[tuple[int, int]]:

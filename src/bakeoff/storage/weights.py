@@ -42,9 +42,9 @@ def home_folder() -> Path:
     In a clone, `make` keeps everything in its `.bakeoff`; a `bakeoff` installed from that clone uses the same
     folder.
     """
-    given = os.environ.get("BAKEOFF_HOME")
-    if given:
-        return Path(given).expanduser()
+    setting = os.environ.get("BAKEOFF_HOME")
+    if setting:
+        return Path(setting).expanduser()
     clone = _clone_folder()
     if clone is not None and (clone / ".bakeoff").is_dir():
         return clone / ".bakeoff"
@@ -117,12 +117,12 @@ def keep_weights(folder: Path, stem: str, suffix: str, make: Callable[[Path], No
         kept.unlink(missing_ok=True)
     make_folder(folder)
     with TempDir("make", folder) as scratch:
-        made = scratch / f"made{suffix}"
-        make(made)
-        target = folder / f"{stem}.{sha256(made)[:16]}{suffix}"
-        with made.open("rb") as file:
+        partial_file = scratch / f"made{suffix}"
+        make(partial_file)
+        target = folder / f"{stem}.{sha256(partial_file)[:16]}{suffix}"
+        with partial_file.open("rb") as file:
             os.fsync(file.fileno())
-        made.replace(target)
+        partial_file.replace(target)
     return target
 
 

@@ -180,7 +180,7 @@ def _measure_stores(
         threads: harness_seconds(dataset.queries, options.k, threads=threads)
         for threads in {1, options.threads}
     }
-    whole = SweepJob(
+    job = SweepJob(
         dataset=dataset,
         truth=truth,
         k=options.k,
@@ -194,12 +194,12 @@ def _measure_stores(
         before = resident_bytes()
         with record_failure(outcome.failed, candidate.label):
             built = build_store(candidate, dataset, folder / str(number))
-            held = (built.index_bytes or 0) if built.in_memory else 0
+            in_memory = (built.index_bytes or 0) if built.in_memory else 0
             outcome.memory[candidate.label] = measure_growth(
-                before, candidate.params, held, elsewhere=built.elsewhere
+                before, candidate.params, in_memory, elsewhere=built.elsewhere
             )
             outcome.built.append(built)
-    work, values = _settings(outcome, whole, tell)
+    work, values = _settings(outcome, job, tell)
     save(outcome, None)
     run_jobs(outcome, _jobs(outcome, work, values, save), lambda: None, tell)
     if not outcome.stopped:
@@ -207,24 +207,24 @@ def _measure_stores(
 
 
 def _settings(
-    outcome: AnnOutcome, whole: SweepJob, tell: Tell
+    outcome: AnnOutcome, job: SweepJob, tell: Tell
 ) -> tuple[SweepJob, list[tuple[int | None, ...]]]:
     """The queries to measure with, and the settings of each built store."""
     target, k = outcome.options.target, outcome.options.k
     if target is None:
-        return whole, [built.candidate.grid(k) for built in outcome.built]
-    tuning, measured = recall_tuning.split_queries(len(whole.dataset.queries), outcome.options.seed)
+        return job, [built.candidate.grid(k) for built in outcome.built]
+    tuning, measured = recall_tuning.split_queries(len(job.dataset.queries), outcome.options.seed)
     values: list[tuple[int | None, ...]] = []
     for built in outcome.built:
         label = built.candidate.label
         values.append(())
         with record_failure(outcome.failed, label):
-            found = outcome.tuned[label] = tune_stores(built, target, whole.of(tuning))
+            found = outcome.tuned[label] = tune_stores(built, target, job.of(tuning))
             setting = built.candidate.setting(found.value)
             tell(f"{label}: {setting} has recall {found.recall:.4f} on the tuning queries")
             others = built.candidate.grid(k) if outcome.options.sweep else ()
             values[-1] = (found.value, *(value for value in others if value != found.value))
-    return whole.of(measured), values
+    return job.of(measured), values
 
 
 def _jobs(

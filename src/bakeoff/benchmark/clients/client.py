@@ -202,9 +202,9 @@ class Client:
 
     def obey(self) -> None:
         """Run orders in turn; report a failure and let the driver decide."""
-        while (heard := self._orders.get()) is not None and heard[1].do != "go":
+        while (order := self._orders.get()) is not None and order[1].do != "go":
             try:
-                self._do(*heard)
+                self._do(*order)
             except BakeoffError as exc:
                 self._line.say({"failed": str(exc)})
             except ENGINE_FAULTS as exc:

@@ -145,10 +145,10 @@ class _Client:
 
     def answer(self, kind: type[M], seconds: float) -> M:
         """Its next message; a client that cannot continue is a StoreError."""
-        said = self._line.hear(seconds)
-        if "failed" in said:
-            raise StoreError(f"client {self.name} cannot continue: {said['failed']}")
-        return kind.read(said)
+        message = self._line.hear(seconds)
+        if "failed" in message:
+            raise StoreError(f"client {self.name} cannot continue: {message['failed']}")
+        return kind.read(message)
 
     def offset(self) -> ClockOffset:
         """The current offset of its clock."""
@@ -203,9 +203,9 @@ class _Client:
     def _round_trip(self) -> RoundTrip:
         wall, sent = time.time_ns(), time.perf_counter_ns()
         self.order(ClientCommand(do="clock"))
-        said = self.answer(ClockReply, ANSWER_SECONDS)
+        reply = self.answer(ClockReply, ANSWER_SECONDS)
         answered = self._line.heard_at
-        return RoundTrip(sent, said.heard, said.said, answered, said.wall, wall + (answered - sent) // 2)
+        return RoundTrip(sent, reply.heard, reply.said, answered, reply.wall, wall + (answered - sent) // 2)
 
 
 def _let_in(

@@ -69,15 +69,15 @@ class Workers:
 
     def begin(self) -> None:
         """Start the executor and check that all clients can run at once."""
-        said, self._begun = self._executor.start(), True
-        self.check(said)
+        workers, self._begun = self._executor.start(), True
+        self.check(workers)
 
-    def check(self, said: str = "") -> None:
+    def check(self, workers: str = "") -> None:
         """Refuse more clients than can run at once; `said` describes the workers."""
         if self._executor.slots < self._clients:
             raise SettingError(
                 f"--clients is {self._clients}, and --executor {self._name} has "
-                f"{said or f'{self._executor.slots} workers'}: all clients must run at once. "
+                f"{workers or f'{self._executor.slots} workers'}: all clients must run at once. "
                 "Lower --clients, or give the executor more workers."
             )
 

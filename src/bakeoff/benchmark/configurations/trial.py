@@ -66,12 +66,12 @@ def ingest_documents(job: IngestionJob) -> TrialIngestion:
         corpus = read_corpus(plan, context, job.sample)
         artifacts = make_artifacts(SharedArtifacts, plan, queries, corpus, context)
         chunking = artifacts.chunking(job.chunker)
-        made = embed_chunks(job.embedder, model, chunking, context) if job.embedder and model else None
+        vectors = embed_chunks(job.embedder, model, chunking, context) if job.embedder and model else None
         total = time.perf_counter() - begin
     figures = [
         TrialFigure("read_s", corpus.seconds),
         TrialFigure("chunk_s", chunking.seconds),
-        *([TrialFigure("embed_s", made.seconds)] if made else []),
+        *([TrialFigure("embed_s", vectors.seconds)] if vectors else []),
         TrialFigure("documents_s", total),
         TrialFigure("documents", corpus.documents.num_rows),
         TrialFigure("chunks", chunking.chunks.num_rows),
@@ -84,7 +84,7 @@ def ingest_documents(job: IngestionJob) -> TrialIngestion:
         file = job.home / f"queries-{fingerprint(job.embedder.label)[:12]}.npy"
         np.save(file, plain_numbers(embedded.matrix))
         model.close()
-    return TrialIngestion(job.home, made.fingerprint if made else "", file, tuple(figures))
+    return TrialIngestion(job.home, vectors.fingerprint if vectors else "", file, tuple(figures))
 
 
 def measure_configuration(job: SystemJob) -> list[TrialFigure]:
@@ -158,10 +158,12 @@ def _index(artifacts: IngestedArtifacts, job: SystemJob) -> Iterator[TrialFigure
     yield from _engine_uses("ingestion", sampler.result, elsewhere)
     part = system.store or system.keyword
     assert part is not None
-    held = sum(size or 0 for size in sizes) if not job.home.joinpath("index").exists() else 0
+    in_memory = sum(size or 0 for size in sizes) if not job.home.joinpath("index").exists() else 0
     after = server_use(job.pids, job.server_data)
     growth = (
-        server_growth(server.memory, after.memory) if elsewhere else measure_growth(before, part.params, held)
+        server_growth(server.memory, after.memory)
+        if elsewhere
+        else measure_growth(before, part.params, in_memory)
     )
     yield TrialFigure("memory_growth_mb", growth.mb, note=growth.note)
     disk = server_growth(server.disk, after.disk) if elsewhere else _own_disk(job.home, sizes)

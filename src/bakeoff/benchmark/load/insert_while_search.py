@@ -105,8 +105,8 @@ def insert_while_search(
 
     Searches go in a closed loop, or in an open one where `search_rate` a second is given.
     """
-    held = max(1, min(len(dataset.base) // 2, round(rate * seconds)))
-    first = len(dataset.base) - held
+    inserted = max(1, min(len(dataset.base) // 2, round(rate * seconds)))
+    first = len(dataset.base) - inserted
     part = replace(dataset, base=dataset.base[:first], neighbours=None, duplicates=0, leaked=0, notes=())
     with contextlib.closing(build_store(candidate, part, home, part="insert while search")) as built:
         store, query = built.store, candidate.query()

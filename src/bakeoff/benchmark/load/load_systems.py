@@ -206,15 +206,15 @@ def _costs(
     end_to_end: bool,
 ) -> dict[str, Cost]:
     """The cost of each system at its measured speed; a run adds the cost of a refresh."""
-    made = {}
+    costs = {}
     for target in found.targets:
         system = systems[target.label.removesuffix(STAND_IN)]
         one = estimate_cost(prices, _usage(found, target, system, opened))
         if system.embedder is not None and not end_to_end and one.million_queries.amount is not None:
             note = "; ".join(filter(None, (one.million_queries.note, EMBEDDED_BEFORE)))
             one = replace(one, million_queries=PricedCost(one.million_queries.amount, note))
-        made[target.label] = one
-    return made
+        costs[target.label] = one
+    return costs
 
 
 def _usage(found: LoadSession, target: LoadTarget, system: System, opened: ExperimentTargets) -> Usage:
@@ -243,8 +243,8 @@ def _check_clients(demand: LoadSpec, queries: int) -> None:
             check_workers(load.concurrency, queries)
 
 
-def _refuse(job: LoadRequest, whose: str, given: dict[str, object]) -> None:
-    for name, value in given.items():
+def _refuse(job: LoadRequest, whose: str, options: dict[str, object]) -> None:
+    for name, value in options.items():
         if value is not None:
             raise SettingError(f"--{name} is for {whose}; {job.what} is none.")
 

@@ -26,6 +26,7 @@ from bakeoff.benchmark.results.load_results import (
 from bakeoff.benchmark.results.records import make_record, write_record, write_rows
 from bakeoff.benchmark.targets import LoadTarget
 from bakeoff.config.experiment_file import Prices
+from bakeoff.pipeline.timing import PERCENTILES
 from bakeoff.protocols import declared_guarantees
 from bakeoff.stats.repeat_summary import RunSummary, summarise
 from bakeoff.storage.schemas import Schema
@@ -166,14 +167,14 @@ def _resources(used: Resources) -> dict[str, object]:
 
 def pass_row(one: Pass) -> tuple[object, ...]:
     """A pass."""
-    shown = {row.name: row.milliseconds for row in pass_percentiles(one.latency)}
-    late = {row.name: row.milliseconds for row in pass_percentiles(one.lag)} if one.lag is not None else {}
+    latencies = {row.name: row.milliseconds for row in pass_percentiles(one.latency)}
+    lags = {row.name: row.milliseconds for row in pass_percentiles(one.lag)} if one.lag is not None else {}
     loop, used = one.loop, one.resources
     return (
         one.system, one.load.name, one.load.kind, one.load.clients, one.load.concurrency, one.load.rate, one.run,
         one.probe, loop.sent, loop.answered, loop.errors, loop.timeouts, loop.unsent, one.short, loop.seconds, one.qps,
-        loop.mean_ms, shown["p50_ms"], shown["p90_ms"], shown["p95_ms"], shown["p99_ms"], late.get("p99_ms"),
-        one.quality, loop.drift, None if one.harness_seconds is None else one.harness_seconds * 1e6, one.harness_share,
+        loop.mean_ms, *(latencies[f"p{percent}_ms"] for percent in PERCENTILES), lags.get("p99_ms"), one.quality,
+        loop.drift, None if one.harness_seconds is None else one.harness_seconds * 1e6, one.harness_share,
         one.reached, *(getattr(side, use) for side in (used.client, used.server) for use in USES),
         used.energy.joules, loop.stopped, loop.error, one.load.team,
         one.window.seconds if one.window else None, one.window.answered if one.window else None,
@@ -213,9 +214,9 @@ def client_values(member: ClientResult, one: Pass) -> JsonObject:
 
 def _client(member: ClientResult, one: Pass) -> tuple[object, ...]:
     report, clock = member.report, member.clock
-    shown = {row.name: row.milliseconds for row in pass_percentiles(member.latency())}
+    latencies = {row.name: row.milliseconds for row in pass_percentiles(member.latency())}
     lag = member.lag()
-    late = {row.name: row.milliseconds for row in pass_percentiles(lag)} if lag is not None else {}
+    lags = {row.name: row.milliseconds for row in pass_percentiles(lag)} if lag is not None else {}
     counts = (
         (report.sent, report.answered, report.errors, report.timeouts, report.unsent)
         if report
@@ -224,7 +225,7 @@ def _client(member: ClientResult, one: Pass) -> tuple[object, ...]:
     rate = None if one.window is None or member.in_window is None else member.in_window / one.window.seconds
     return (
         member.name, member.host, *counts, member.began, member.ended, member.in_window, rate,
-        report.mean_ms if report else None, shown["p50_ms"], shown["p99_ms"], late.get("p99_ms"),
+        report.mean_ms if report else None, latencies["p50_ms"], latencies["p99_ms"], lags.get("p99_ms"),
         report.use.avg_cpu_percent if report else None, report.use.peak_memory_mb if report else None,
         clock.before.nanoseconds / 1e6, clock.unsure_ms, clock.drift_ppm, clock.drift_unsure_ppm, clock.before.wall_ms,
         member.lost, "; ".join(member.notes),

@@ -102,11 +102,11 @@ def _fastest(system: str, rows: list[SpeedRow]) -> Iterator[Sentence]:
 def _rates(rows: list[SpeedRow]) -> Iterator[Sentence]:
     """The first rate that was not reached, else the highest that was."""
     missed = [row for row in rows if row.held is False and row.rate is not None]
-    held = [row for row in rows if row.held]
+    reached = [row for row in rows if row.held]
     if missed:
         yield Sentence((rate_claim(missed[0]), "."))
-    elif held:
-        yield Sentence((rate_claim(held[-1]), "."))
+    elif reached:
+        yield Sentence((rate_claim(reached[-1]), "."))
     yield from _cut_short(rows)
 
 

@@ -64,7 +64,7 @@ def run_systems_under_load(
     launcher: Launcher | None = None,
 ) -> None:
     """Open every target, then measure; a failure is recorded and the others continue; Ctrl-C keeps finished passes."""
-    ground = PassContext(found.demand, pids, launcher or Processes())
+    context = PassContext(found.demand, pids, launcher or Processes())
     keep = partial(save, found)
     with finish_session(found, keep):
         for label, opened in opening:
@@ -74,7 +74,7 @@ def run_systems_under_load(
         if found.targets:
             _null_store(found, tell)
             keep()
-            run_jobs(found, _jobs(found, ground), keep, tell)
+            run_jobs(found, _jobs(found, context), keep, tell)
 
 
 def _null_store(found: LoadSession, tell: Tell) -> None:
@@ -85,57 +85,57 @@ def _null_store(found: LoadSession, tell: Tell) -> None:
             found.harness[load] = harness_overhead(found.targets[0], load, found.demand)
 
 
-def _jobs(found: LoadSession, ground: PassContext) -> Iterator[Job]:
+def _jobs(found: LoadSession, context: PassContext) -> Iterator[Job]:
     """Every load in every run; systems take turns within a load, and each run starts with another (F35)."""
     for run in range(found.demand.runs):
         for load in found.demand.loads or (None,):
             for target in rotate(found.targets, run):
                 what = load.name if load else "searching the highest rate"
                 title = f"run {run + 1} of {found.demand.runs}: {target.label}, {what}"
-                yield Job(target.label, title, partial(_one, found, target, load, run, ground))
+                yield Job(target.label, title, partial(_one, found, target, load, run, context))
 
 
 def _one(
-    found: LoadSession, target: LoadTarget, load: LoadStep | None, run: int, ground: PassContext
+    found: LoadSession, target: LoadTarget, load: LoadStep | None, run: int, context: PassContext
 ) -> None:
     """Warm up with other queries, run one load, keep its result, and return why it ended early, if it did."""
     warm = warm_up(target.search, target.others, target.k, target.query, timeout=found.demand.timeout)
     found.cold.setdefault(target.label, warm)
     if load is None:
-        _highest(found, target, run, ground)
+        _highest(found, target, run, context)
         return
-    made = one_pass(ground, target, load, run, found.harness)
-    found.passes.append(made)
-    _judge_end(found, made)
-    if GONE in made.loop.stopped and target.label not in found.failed:
+    result = one_pass(context, target, load, run, found.harness)
+    found.passes.append(result)
+    _judge_end(found, result)
+    if GONE in result.loop.stopped and target.label not in found.failed:
         target.connect()  # an open loop lost its engine: check whether it is still gone
 
 
-def _judge_end(found: LoadSession, made: Pass) -> None:
-    stopped = made.loop.stopped
+def _judge_end(found: LoadSession, result: Pass) -> None:
+    stopped = result.loop.stopped
     if stopped == INTERRUPTED:
         found.stopped = stopped
-    elif stopped and (made.load.kind == "closed" or HUNG in stopped or LOST in stopped):
-        found.failed[made.system] = stopped
-    elif not made.loop.answered:
-        why = made.loop.error or "no reason given"
-        raise StoreError(f"no search of run {made.run + 1} at {made.load.name} was answered: {why}")
+    elif stopped and (result.load.kind == "closed" or HUNG in stopped or LOST in stopped):
+        found.failed[result.system] = stopped
+    elif not result.loop.answered:
+        why = result.loop.error or "no reason given"
+        raise StoreError(f"no search of run {result.run + 1} at {result.load.name} was answered: {why}")
 
 
-def _highest(found: LoadSession, target: LoadTarget, run: int, ground: PassContext) -> None:
+def _highest(found: LoadSession, target: LoadTarget, run: int, context: PassContext) -> None:
     """The search for the highest rate; each of its loops is a pass."""
     demand = found.demand
     assert demand.slo is not None
-    with open_loop_sender(ground, target, found.harness) as send:
+    with open_loop_sender(context, target, found.harness) as send:
 
         def try_rate(rate: float) -> Pass:
             found.passes.append(send(demand.open_load(rate), run))
             return found.passes[-1]
 
         highest = HIGHEST * max(1, demand.processes)
-        made = max_rate(try_rate, demand.slo, lowest_rate(demand.slo, demand.seconds), highest)
-    found.highest.setdefault(target.label, []).append(made)
-    found.stopped = made.stopped
+        highest_rate = max_rate(try_rate, demand.slo, lowest_rate(demand.slo, demand.seconds), highest)
+    found.highest.setdefault(target.label, []).append(highest_rate)
+    found.stopped = highest_rate.stopped
     last = found.passes[-1].loop.stopped
-    if LOST in last or (HUNG in last and made.rate is None):
+    if LOST in last or (HUNG in last and highest_rate.rate is None):
         found.failed[target.label] = last

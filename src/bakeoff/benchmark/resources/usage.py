@@ -349,11 +349,11 @@ class _Side:
         return [100 * (b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(looks) if b[0] - a[0] >= RESCAN / 2]
 
 
-def _server_trees(me: Any, given: Iterable[int], children: bool) -> list[Any]:
+def _server_trees(me: Any, pids: Iterable[int], children: bool) -> list[Any]:
     """The processes of the server side, each once."""
     found = {child.pid: child for child in me.children(recursive=True)} if children else {}
     skip = {me.pid, _python_tracker()}
-    return [process for pid, process in (found | process_trees(given)).items() if pid not in skip]
+    return [process for pid, process in (found | process_trees(pids)).items() if pid not in skip]
 
 
 def process_trees(pids: Iterable[int]) -> dict[int, Any]:

@@ -144,11 +144,11 @@ def _figures(
     value, work, short = _setting(job, built, work)
     one = measure_sweep(built, value, job.run, work)
     elsewhere = _is_elsewhere(built)
-    held = built.index_bytes if built.in_memory else 0
+    in_memory = built.index_bytes if built.in_memory else 0
     memory = (
         server_growth(server.memory, after.memory)
         if elsewhere
-        else measure_growth(before, candidate.params, held or 0, elsewhere=elsewhere)
+        else measure_growth(before, candidate.params, in_memory or 0, elsewhere=elsewhere)
     )
     row = partial(job.row, setting=candidate.setting(value))
     yield from _build_figures(built, row, spent, memory, server, after)

@@ -68,8 +68,8 @@ def open_dataset(
         base, asked = make_dataset(name, queries or QUERIES, seed)
         return _check_vectors(name, RawVectors(base, asked, None, "l2"), metric, [], queries)
     path = Path(name).expanduser()
-    given = read_named(name) if name in TABLE and not path.exists() else read_vector_file(path)
-    raw, notes = _with_queries(given, queries, seed)
+    file = read_named(name) if name in TABLE and not path.exists() else read_vector_file(path)
+    raw, notes = _with_queries(file, queries, seed)
     return _check_vectors(Path(name).stem, raw, metric, notes, queries)
 
 
@@ -85,14 +85,16 @@ def _with_queries(raw: RawVectors, count: int | None, seed: int) -> tuple[RawVec
     if raw.queries is not None:
         return raw, []
     _check_table("the base", raw.base)
-    held = min(count or QUERIES, len(raw.base) // HELD_OUT_SHARE)
-    if held < 1:
+    held_out = min(count or QUERIES, len(raw.base) // HELD_OUT_SHARE)
+    if held_out < 1:
         raise DataError(
             f"{len(raw.base)} base vectors and no queries: too few to hold some out. Add a query file."
         )
     chosen = np.zeros(len(raw.base), bool)
-    chosen[np.random.default_rng(seed).choice(len(raw.base), held, replace=False)] = True
-    note = f"no query vectors were given: {held:,} rows of the file, held out of the base, are the queries"
+    chosen[np.random.default_rng(seed).choice(len(raw.base), held_out, replace=False)] = True
+    note = (
+        f"no query vectors were given: {held_out:,} rows of the file, held out of the base, are the queries"
+    )
     return RawVectors(raw.base[~chosen], raw.base[chosen], None, raw.metric), [note]
 
 
@@ -113,12 +115,12 @@ def _check_vectors(
     for what, rows in (("base", base), ("query", queries)):
         _check_finite(what, rows)
     chosen = metric or Metric(raw.metric or Metric.COSINE)
-    given = None if raw.neighbours is None else raw.neighbours.astype(np.int64)[:limit]
-    if given is not None and metric is not None and raw.metric and metric.value != raw.metric:
+    neighbours = None if raw.neighbours is None else raw.neighbours.astype(np.int64)[:limit]
+    if neighbours is not None and metric is not None and raw.metric and metric.value != raw.metric:
         notes.append(
             f"the given truth uses {raw.metric}; it is ignored, because {metric.value} was requested"
         )
-        given = None
+        neighbours = None
     keys, asked = _row_keys(base), _row_keys(queries)
     duplicates, leaked = len(keys) - len(np.unique(keys)), int(np.isin(asked, keys).sum())
     notes += _findings(base, queries, chosen, duplicates, leaked)
@@ -128,7 +130,7 @@ def _check_vectors(
         base=base,
         queries=queries,
         metric=chosen,
-        neighbours=given,
+        neighbours=neighbours,
         duplicates=duplicates,
         leaked=leaked,
         notes=tuple(notes),

@@ -170,8 +170,8 @@ def _distance(path: Path, file: Any) -> Any:
     return answer
 
 
-def _hdf5_metric(path: Path, said: object) -> str:
-    name = said.decode() if isinstance(said, bytes) else str(said)
+def _hdf5_metric(path: Path, attribute: object) -> str:
+    name = attribute.decode() if isinstance(attribute, bytes) else str(attribute)
     if name and name not in HDF5_METRICS:
         known = ", ".join(sorted(HDF5_METRICS))
         raise DataError(f"{path.name} measures by {name!r}, which no store here does. Known: {known}.")

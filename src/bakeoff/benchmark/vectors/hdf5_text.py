@@ -18,8 +18,8 @@ def _open_service(_: object) -> Callable[[tuple[str, float]], str]:
         path, seconds = message
         limit_cpu(seconds)
         with h5py.File(path, "r") as file:
-            said = file.attrs["distance"]
-        return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+            distance = file.attrs["distance"]
+        return distance.decode("utf-8", "replace") if isinstance(distance, bytes) else str(distance)
 
     return read_distance
 

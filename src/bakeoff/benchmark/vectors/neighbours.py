@@ -64,9 +64,9 @@ def truth_of(
     name = fingerprint("neighbours", VERSION, dataset.fingerprint, dataset.metric, depth)
 
     def write(folder: Path) -> None:
-        made = _search_exactly(dataset, depth, cache, workers)
-        np.save(folder / "ids.npy", made.ids)
-        np.save(folder / "distances.npy", made.distances)
+        found = _search_exactly(dataset, depth, cache, workers)
+        np.save(folder / "ids.npy", found.ids)
+        np.save(folder / "distances.npy", found.distances)
 
     folder = cache.make("neighbours", name, write)
     return ExactNeighbours(np.load(folder / "ids.npy"), np.load(folder / "distances.npy"))
@@ -96,14 +96,14 @@ def settle_candidates(
     """The nearest candidates by distance in double precision; a query with an uncertain edge is searched again."""
     near = distances(base, queries, found.ids, metric)
     order = np.lexsort((found.ids, near), axis=1)[:, :depth]
-    made = ExactNeighbours(np.take_along_axis(found.ids, order, 1), np.take_along_axis(near, order, 1))
+    nearest = ExactNeighbours(np.take_along_axis(found.ids, order, 1), np.take_along_axis(near, order, 1))
     if found.ids.shape[1] < len(base):
-        edge, error = _scores_of(made.distances[:, -1], queries, metric), _errors(base, queries, metric)
+        edge, error = _scores_of(nearest.distances[:, -1], queries, metric), _errors(base, queries, metric)
         unsure = np.flatnonzero(found.scores.min(axis=1) + error >= edge)
         for begin in range(0, len(unsure), AGAIN):
             some = unsure[begin : begin + AGAIN]
-            _ask_again(base, queries[some], metric, (edge - error)[some], made, some)
-    return made
+            _ask_again(base, queries[some], metric, (edge - error)[some], nearest, some)
+    return nearest
 
 
 def _scores_of(far: np.ndarray, queries: np.ndarray, metric: Metric) -> np.ndarray:

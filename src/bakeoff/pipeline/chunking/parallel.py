@@ -125,14 +125,14 @@ class _ChunkProcesses:
         try:
             _send(worker, pickle.dumps(to_bytes(documents)))
             assert worker.stdout is not None
-            said, counts, rows = pickle.load(worker.stdout)  # noqa: S301 - from a process of ours
+            reply, counts, rows = pickle.load(worker.stdout)  # noqa: S301 - from a process of ours
         except (OSError, EOFError) as exc:
             raise ChunkerError(_exit_reason(worker, documents)) from exc
         finally:
             with self._lock:
                 self._free.append(worker)
-        if said:
-            raise ChunkerError(said)
+        if reply:
+            raise ChunkerError(reply)
         return counts, from_bytes(rows)
 
 

@@ -35,11 +35,11 @@ def chunk_documents(chunker: Chunker, documents: pa.Table) -> tuple[list[int], p
     """Return the number of rows of each document, and the rows; `documents` has the columns READ."""
     columns = (column.to_pylist() for column in documents.columns)
     whole = not isinstance(chunker, SuppliesChunks)
-    made = [_rows(chunker, Document(*row), whole=whole) for row in zip(*columns, strict=True)]
-    flat = [row for rows in made for row in rows]
+    chunks = [_rows(chunker, Document(*row), whole=whole) for row in zip(*columns, strict=True)]
+    flat = [row for rows in chunks for row in rows]
     names = [column for column, _ in CUT.columns]
     table = CUT.table({name: [row[i] for row in flat] for i, name in enumerate(names)})
-    return [len(rows) for rows in made], table
+    return [len(rows) for rows in chunks], table
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,10 +67,10 @@ def check_latency(
     """
     import numpy as np
 
-    taken = [np.asarray(leg.milliseconds) for leg in legs]
-    chosen = _spread(taken[0].shape[1], sum(float(np.median(one)) for one in taken))
+    times = [np.asarray(leg.milliseconds) for leg in legs]
+    chosen = _spread(times[0].shape[1], sum(float(np.median(one)) for one in times))
     some, warm = [asked[i] for i in chosen], others[: max(1, len(chosen) // 3)]
-    run_ms = sum(float(np.median(one[:, chosen])) for one in taken)
+    run_ms = sum(float(np.median(one[:, chosen])) for one in times)
     load_ms = float("inf")
     for _ in range(TRIES):
         loops = [_load_loop(search, some, warm) for search in searches]

@@ -80,8 +80,8 @@ class ReaderProcesses:
     def _read_waiting(self, process: _Process | None, waiting: Iterator[SourceItem]) -> list[Answer]:
         """Read items until the queue is empty."""
         found = []
-        while (given := self._next(waiting)) is not None:
-            found.append(self._answer(process, given))
+        while (file := self._next(waiting)) is not None:
+            found.append(self._answer(process, file))
             self._on_read(1)
         return found
 
@@ -91,11 +91,11 @@ class ReaderProcesses:
             item = next(waiting, None)
             return None if item is None else _from_source(self._source, item)
 
-    def _answer(self, process: _Process | None, given: Found) -> Answer:
-        if not isinstance(given, SourceFile):
-            return given
-        costly = len(given.data) > SMALL_BYTES or self._readers.packed(given.id)
-        return process.read(given) if process is not None and costly else self._readers.document(given)
+    def _answer(self, process: _Process | None, file: Found) -> Answer:
+        if not isinstance(file, SourceFile):
+            return file
+        costly = len(file.data) > SMALL_BYTES or self._readers.packed(file.id)
+        return process.read(file) if process is not None and costly else self._readers.document(file)
 
 
 class _Process:

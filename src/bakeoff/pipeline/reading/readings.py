@@ -46,8 +46,10 @@ def read_corpus(plan: Plan, context: StageContext, sample: Sample | None = None)
         context.emit(WarningRaised(sentence))
     corpus = next(iter(found.values()))
     language = plan.settings.language or detect_language(_sample_texts(corpus))
-    given = plan.settings.language is not None
-    found = {label: replace(one, language=language, language_given=given) for label, one in found.items()}
+    has_language = plan.settings.language is not None
+    found = {
+        label: replace(one, language=language, language_given=has_language) for label, one in found.items()
+    }
     return next(iter(found.values())) if len(found) == 1 else _align(found)
 
 

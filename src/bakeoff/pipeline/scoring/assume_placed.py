@@ -30,20 +30,23 @@ def assume_placed(
     held relevant units, and as many more as there are results outside, take the ranks of both in order of
     grade. A result that holds several units stays in place.
     """
-    whole = unit is not Unit.ANSWER
-    golds, share = _golds(passages, judgments, whole=whole), None if whole else conventions.overlap_share
+    by_document = unit is not Unit.ANSWER
+    golds, share = (
+        _golds(passages, judgments, by_document=by_document),
+        None if by_document else conventions.overlap_share,
+    )
     hits = (_assume(hits, passages, golds.get(query, []), share) for query, hits in enumerate(ranking.hits))
     return replace(ranking, hits=tuple(hits))
 
 
-def _golds(passages: RetrievedPassages, judgments: pa.Table, *, whole: bool) -> dict[int, list[int]]:
+def _golds(passages: RetrievedPassages, judgments: pa.Table, *, by_document: bool) -> dict[int, list[int]]:
     """The relevant places of each query as passages, highest grade first; whole documents, or the judged
     spans."""
     found: dict[int, dict[int, int]] = {}
     for row in judgments.select(["query", "doc", "start", "end", "grade"]).to_pylist():
-        if row["grade"] <= 0 or (not whole and row["start"] is None):
+        if row["grade"] <= 0 or (not by_document and row["start"] is None):
             continue
-        number = passages.add(row["doc"], None if whole else (row["start"], row["end"]))
+        number = passages.add(row["doc"], None if by_document else (row["start"], row["end"]))
         grades = found.setdefault(row["query"], {})
         grades[number] = max(row["grade"], grades.get(number, 0))
     return {query: sorted(grades, key=lambda one: (-grades[one], one)) for query, grades in found.items()}

@@ -85,8 +85,8 @@ def best_reachable(
     if within is not None:
         found[BEYOND_DEPTH] = within
     if scored.truth.aligned:
-        whole = _with_perfect_chunks(scored, primary)
-        found["not in the text"] = whole if within is None else np.minimum(whole, within)
+        perfect = _with_perfect_chunks(scored, primary)
+        found["not in the text"] = perfect if within is None else np.minimum(perfect, within)
     if scored.chunking.whole:
         found["in no chunk"] = best(*judging.relevant_chunks())
     for one in steps:

@@ -215,8 +215,8 @@ class Handler(BaseHTTPRequestHandler):
         form = self.routes.get(self.path)
         if form is None:
             raise RequestRefused(HTTPStatus.NOT_FOUND, f"{self.path} does not exist.")
-        told = _serve(self.server.session, form.model_validate_json(body))
-        data = json.dumps(asdict(told), ensure_ascii=False).encode("utf-8", "replace")
+        answer = _serve(self.server.session, form.model_validate_json(body))
+        data = json.dumps(asdict(answer), ensure_ascii=False).encode("utf-8", "replace")
         self._send(HTTPStatus.OK, "application/json", data)
 
     def _body(self) -> bytes:

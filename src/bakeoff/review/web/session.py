@@ -101,15 +101,15 @@ class ReviewSession:
     def undo(self, reviewer: str, time: str, have: Iterable[str] = ()) -> PageState:
         """Take back the reviewer's last answer."""
         own = self._reviewer_session(reviewer)
-        taken = own.undo(time)
-        if taken is None:
+        vote = own.undo(time)
+        if vote is None:
             return self._state(own, have)
-        key, entry = taken
+        key, entry = vote
         self._count(own.reviewer, entry, -1)
-        said = describe_vote(self.pool.labels, entry.judgment, entry.grade) or _OTHER_ANSWERS.get(
+        text = describe_vote(self.pool.labels, entry.judgment, entry.grade) or _OTHER_ANSWERS.get(
             entry.kind, ""
         )
-        return self._state(own, have, UndoneVote(key, said, entry.note))
+        return self._state(own, have, UndoneVote(key, text, entry.note))
 
     def close(self) -> None:
         """Wait until pending writes are on disk."""
@@ -133,8 +133,8 @@ class ReviewSession:
         options = self.options
         if not options.adjudicate:
             if reviewer not in self._orders:
-                shown = self.pool.showings(reviewer, repeats=options.repeats, auto=options.filled)
-                self._orders[reviewer] = shown
+                views = self.pool.showings(reviewer, repeats=options.repeats, auto=options.filled)
+                self._orders[reviewer] = views
             return self._orders[reviewer]
         self._settled = load_state(self.review).settled
         wanted = {item for item, one in self._settled.items() if _is_disputed(one, reviewer)}
@@ -163,8 +163,10 @@ class ReviewSession:
         )
 
     def _card(self, key: str, showing: PassageView) -> Card:
-        said = self._settled[showing.item.id].opinions if self.options.adjudicate else ()
-        return card(key, showing.item, self._around, (one for one in said if not one.final), self.pool.labels)
+        opinions = self._settled[showing.item.id].opinions if self.options.adjudicate else ()
+        return card(
+            key, showing.item, self._around, (one for one in opinions if not one.final), self.pool.labels
+        )
 
     def _count(self, reviewer: str, entry: LedgerEntry | None, step: int) -> None:
         if entry is not None and entry.kind in (LedgerKind.JUDGE, LedgerKind.CANNOT, LedgerKind.ADJUDICATE):
@@ -181,7 +183,7 @@ def checked_name(name: str) -> str:
 
 def _is_disputed(one: ItemOutcome, reviewer: str) -> bool:
     """Whether reviewers disagree on it, or this one has decided it."""
-    mine = any(said.final and said.reviewer == reviewer for said in one.opinions)
+    mine = any(vote.final and vote.reviewer == reviewer for vote in one.opinions)
     return one.state is OutcomeState.CONFLICT or (one.state is OutcomeState.ADJUDICATED and mine)
 
 

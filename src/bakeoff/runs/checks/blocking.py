@@ -40,9 +40,9 @@ def refuse_errors(findings: Iterable[Finding]) -> list[str]:
     wrong = [one for one in found if one.level == "error"]
     if wrong:
         raise QueryFileError(lines=_refusal(wrong))
-    told = [one for one in found if one.level == "warning"]
-    codes = dict.fromkeys(one.code for one in told)
-    return [_note([one for one in told if one.code == code]) for code in codes]
+    warnings = [one for one in found if one.level == "warning"]
+    codes = dict.fromkeys(one.code for one in warnings)
+    return [_note([one for one in warnings if one.code == code]) for code in codes]
 
 
 def apply_allow_list(findings: Iterable[Finding], allowed: Sequence[str]) -> list[Finding]:

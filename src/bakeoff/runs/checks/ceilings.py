@@ -111,8 +111,8 @@ class Ceilings:
     def _by_sections(self, measure: Measure) -> dict[str, np.ndarray]:
         """Number of chunks in the target sections, which bounds how many can be in the top k."""
         return {
-            label: self._section_values(measure, made.chunks["section"].to_pylist())
-            for label, made in self._material.chunkings.items()
+            label: self._section_values(measure, chunking.chunks["section"].to_pylist())
+            for label, chunking in self._material.chunkings.items()
         }
 
     def _section_values(self, measure: Measure, sections: list[str]) -> np.ndarray:

@@ -117,7 +117,7 @@ def _material(
 ) -> ValidationContext:
     """Chunk if a rule or measure refers to chunks, and execute every rule."""
     chunkings = _chunkings(plan, corpus, context, findings) if needs_chunks(plan, queries) else {}
-    tables = {made.fingerprint: made.chunks for made in chunkings.values()}
+    tables = {chunking.fingerprint: chunking.chunks for chunking in chunkings.values()}
     truth = plan_truth(plan, queries, corpus, tables)
     return ValidationContext(plan, queries, corpus, chunkings, truth, experiment_text(plan, path.name))
 
@@ -125,13 +125,13 @@ def _material(
 def _chunkings(
     plan: Plan, corpus: ReadCorpus, context: StageContext, findings: list[Finding]
 ) -> dict[str, ChunkedCorpus]:
-    made = {}
+    chunkings = {}
     for part in chunkers(plan):
         try:
-            made[part.label] = chunk_corpus(part, corpus, context)
+            chunkings[part.label] = chunk_corpus(part, corpus, context)
         except BakeoffError as exc:
             findings.append(Finding("error", "chunker", part.label, str(exc)))
-    return made
+    return chunkings
 
 
 def _judge(material: ValidationContext, findings: list[Finding], pilot: Path | None) -> ValidationReport:
@@ -145,7 +145,7 @@ def _judge(material: ValidationContext, findings: list[Finding], pilot: Path | N
         plan,
         queries,
         material.corpus,
-        {label: made.chunks for label, made in material.chunkings.items()},
+        {label: chunking.chunks for label, chunking in material.chunkings.items()},
         material.truth.judgments,
     )
     findings += check_corpus(material.corpus, queries)
@@ -249,8 +249,8 @@ def _ask(part: PluginSpec) -> str:
 def _missing(path: Path) -> Iterator[Finding]:
     located = yaml_document.read(path, ExperimentError, name=path.name)
     for kind in _LISTS:
-        for place, given in enumerate(located.data.get(kind) or []):
-            name = given if isinstance(given, str) else next(iter(given), "")
+        for place, entry in enumerate(located.data.get(kind) or []):
+            name = entry if isinstance(entry, str) else next(iter(entry), "")
             try:
                 registry.load(kind, resolve_model(kind, name, {}, path.parent)[0])
             except UserError as exc:

@@ -61,7 +61,7 @@ class ValidationContext:
     @property
     def chunk_counts(self) -> dict[str, int]:
         """Number of chunks per chunker, if the corpus was chunked."""
-        return {label: made.chunks.num_rows for label, made in self.chunkings.items()}
+        return {label: chunking.chunks.num_rows for label, chunking in self.chunkings.items()}
 
     def where(self, path: Keys) -> str:
         """ "bakeoff.yaml, line 14" for a path in the experiment."""
@@ -70,7 +70,7 @@ class ValidationContext:
     @cached_property
     def labels(self) -> dict[str, str]:
         """Chunker label by chunking fingerprint; '' for judgments bound to none."""
-        return {"": "", **{made.fingerprint: label for label, made in self.chunkings.items()}}
+        return {"": "", **{chunking.fingerprint: label for label, chunking in self.chunkings.items()}}
 
     @cached_property
     def filtered(self) -> dict[int, np.ndarray]:
@@ -105,11 +105,11 @@ class ValidationContext:
                 "": derive_units(table, CHUNKS.arrow().empty_table(), "", unit, conventions=self.conventions)
             }
         found = {}
-        for label, made in self.chunkings.items():
+        for label, chunking in self.chunkings.items():
             # if no rule applies to a chunker's chunks, the truth checks report it
             with contextlib.suppress(TruthError):
                 found[label] = derive_units(
-                    table, made.chunks, made.fingerprint, unit, conventions=self.conventions
+                    table, chunking.chunks, chunking.fingerprint, unit, conventions=self.conventions
                 )
         return found
 

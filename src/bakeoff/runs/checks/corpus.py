@@ -50,9 +50,9 @@ def _check_encodings(corpus: ReadCorpus, queries: QuerySet) -> Iterator[Finding]
     marked = documents_with_a_mark(corpus)
     for row, rule in enumerate(queries.rules):
         for name in sorted(_counted_by_characters(rule) & marked):
-            said = f"{name} starts with a byte order mark, which is not a character of its text."
+            message = f"{name} starts with a byte order mark, which is not a character of its text."
             fix = "Offsets from a tool that counts the mark are one too high."
-            yield Finding("warning", "byte-order-mark", queries.where(row), f"{said} {fix}")
+            yield Finding("warning", "byte-order-mark", queries.where(row), f"{message} {fix}")
 
 
 def _counted_by_characters(rule: Rule | None) -> set[str]:
@@ -106,20 +106,20 @@ def _share(queries: QuerySet, found: Sequence[Leak], example: str) -> Finding:
 def _leak(queries: QuerySet, leak: Leak, documents: list[str]) -> Finding:
     where, text = queries.where(leak.query), queries.queries[leak.query].text
     if leak.whole:
-        said = f"this question is copied from {name_some(documents)} word for word, so it is too easy."
+        message = f"this question is copied from {name_some(documents)} word for word, so it is too easy."
         fix = "Reword it, exclude that document, or mark the query synthetic: true."
-        return Finding("error", "leak", where, f"{said} {fix}")
-    said = (
+        return Finding("error", "leak", where, f"{message} {fix}")
+    message = (
         f"{RUN} consecutive words, from {quote(_words_from(text, leak.at))}, occur in {name_some(documents)}."
     )
-    return Finding("warning", "leak-run", where, f"{said} Reword it.")
+    return Finding("warning", "leak-run", where, f"{message} Reword it.")
 
 
 def _synthetic(queries: QuerySet, found: list[Leak]) -> Iterator[Finding]:
     """Synthetic queries come from the corpus; those that name their sentence can be masked."""
-    whole = [queries.queries[leak.query] for leak in found]
-    tagged = [query.id for query in whole if LEAK in query.tags]
-    others = [query.id for query in whole if LEAK not in query.tags]
+    copies = [queries.queries[leak.query] for leak in found]
+    tagged = [query.id for query in copies if LEAK in query.tags]
+    others = [query.id for query in copies if LEAK not in query.tags]
     if tagged:
         named = f"{number(len(tagged), 'synthetic query', 'synthetic queries')} ({name_some(tagged)})"
         text = f"{named} {'occurs' if len(tagged) == 1 else 'occur'} verbatim in the corpus"

@@ -149,12 +149,12 @@ def _show_filter(where: Where) -> str:
 
 def _values(fields: ChunkPayload, where: Where) -> str:
     """Some values of the fields in a filter."""
-    shown = []
+    texts = []
     for one in where:
         found = [value for value in dict.fromkeys(fields.columns[one.field]) if value not in ("", None)]
         more = ", …" if len(found) > SHOWN else ""
-        shown.append(f"{one.field} has {', '.join(map(str, found[:SHOWN]))}{more}")
-    return f": {'; '.join(shown)}" if shown else ""
+        texts.append(f"{one.field} has {', '.join(map(str, found[:SHOWN]))}{more}")
+    return f": {'; '.join(texts)}" if texts else ""
 
 
 def _where(queries: QuerySet, place: int) -> str:

@@ -96,13 +96,13 @@ class _Search:
 
     def all_leaks(self) -> list[Leak]:
         """All leaks in query order; a query found whole is not listed for its parts."""
-        whole = [Leak(query, True, 0, tuple(rows)) for query, rows in self._whole.items()]
+        copies = [Leak(query, True, 0, tuple(rows)) for query, rows in self._whole.items()]
         parts = [
             Leak(query, False, self._at[query], tuple(rows))
             for query, rows in self._part.items()
             if query not in self._whole
         ]
-        return sorted([*whole, *parts], key=lambda leak: leak.query)
+        return sorted([*copies, *parts], key=lambda leak: leak.query)
 
     def _note(self, block: WordRuns, query: _Query, position: int, start: int) -> None:
         row = int(block.row[position])

@@ -103,7 +103,7 @@ def _from_pilot(result: Result, primary: str) -> ScoreSpread:
             f"{result.path} has no two systems that differ on {primary}, so the spread can't be estimated. "
             "Use a run of two or more systems."
         )
-    shown = f"measured: median of {len(spreads)} pairs in {result.path.name}, {min(spreads):.2f} to {max(spreads):.2f}"
+    basis = f"measured: median of {len(spreads)} pairs in {result.path.name}, {min(spreads):.2f} to {max(spreads):.2f}"
     return ScoreSpread(
-        float(np.median(spreads)), shown, float(np.median(correlations)) if correlations else WORKING_ICC
+        float(np.median(spreads)), basis, float(np.median(correlations)) if correlations else WORKING_ICC
     )

@@ -38,8 +38,8 @@ def check_sections(
         yield Finding("note", "universal-sections", "measures", text)
     known = {name.casefold() for name in conventions.universal_sections}
     for place, rule in enumerate(queries.rules):
-        _, given = section_titles(rule, ())
-        extra = [name for name in given if name.casefold() not in known]
+        _, titles = section_titles(rule, ())
+        extra = [name for name in titles if name.casefold() not in known]
         if extra:
             text = (
                 f"universal sections beyond the conventions: {name_some(extra)}. They make its SecAcc easier"
@@ -86,11 +86,13 @@ def _likeness(pair: SimilarQueries) -> str:
 def _check_synthetic_mix(queries: QuerySet) -> Iterator[Finding]:
     """A mix of synthetic and human-written queries must be declared: their scores mean different things."""
     synthetic = [query.id for query in queries.queries if query.synthetic]
-    total, said = len(queries.queries), _declared_synthetic(queries)
-    if said is not None and said != len(synthetic):
-        text = f"metadata.extra.{SYNTHETIC} says {said}, but there are {len(synthetic)}. Correct the number."
+    total, declared = len(queries.queries), _declared_synthetic(queries)
+    if declared is not None and declared != len(synthetic):
+        text = (
+            f"metadata.extra.{SYNTHETIC} says {declared}, but there are {len(synthetic)}. Correct the number."
+        )
         yield Finding("warning", "synthetic", queries.name, text)
-    elif synthetic and len(synthetic) < total and said is None:
+    elif synthetic and len(synthetic) < total and declared is None:
         text = (
             f"{len(synthetic)} of {total} queries are synthetic ({name_some(synthetic)}), the others are not."
         )

@@ -61,8 +61,8 @@ def _collect_targets(material: ValidationContext) -> tuple[list[Wanted], list[Fi
     own = {each.measure for each in found}
     if material.preset is not None:
         origin, where = f"preset {material.preset.name}", material.where(("preset",))
-        given = ((parse(target.measure), target) for target in material.preset.targets)
-        found += [Wanted(m, t.good, where, origin) for m, t in given if m not in own]
+        targets = ((parse(target.measure), target) for target in material.preset.targets)
+        found += [Wanted(m, t.good, where, origin) for m, t in targets if m not in own]
     return [*found, *_minimums(material)], wrong
 
 

@@ -57,11 +57,11 @@ def plan_of_run(run: Path, given: Path | None, models: Path | None = None) -> tu
     )
 
 
-def _model_files(result: Result, near: Sequence[Path], given: Path | None) -> list[ModelFile]:
+def _model_files(result: Result, near: Sequence[Path], file: Path | None) -> list[ModelFile]:
     """Files that may have named a run's models: the given one, or the experiment's own and identical ones nearby."""
     text, only = result.record.models, tuple(result.record.models_only)
-    if given is not None:
-        return [ModelFile(given, only)]
+    if file is not None:
+        return [ModelFile(file, only)]
     files = dict.fromkeys(path.resolve() for folder in near for path in sorted(folder.glob("*.toml")))
     same = [path for path in files if text and path.read_text(encoding="utf-8", errors="replace") == text]
     return [ModelFile(None, only), *(ModelFile(path, only) for path in same)]
