@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import bakeoff
 from bakeoff import registry
-from bakeoff.benchmark.configurations import trial, trials
+from bakeoff.benchmark.configurations import trial
 from bakeoff.benchmark.configurations.jobs import IngestionJob, SystemJob
 from bakeoff.benchmark.configurations.trial import ingest_documents, measure_configuration
 from bakeoff.benchmark.results.configurations import CONFIGURATIONS, Configurations, read_configurations
@@ -69,7 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         patch.setenv("BAKEOFF_HOME", str(place / "home"))
-        patch.setattr(trials, "run_isolated", lambda work, job: work(job))
+        patch.setattr(trial, "run_isolated", lambda work, job: work(job))
         patch.setattr(trial, "SEARCH_SECONDS", 0.0)
         assert CliRunner().invoke(app, ["import", "vectordb", "test_cases.json"]).exit_code == 0
         assert CliRunner().invoke(app, ["validate"]).exit_code == 0
@@ -273,7 +273,7 @@ def test_a_configuration_that_fails_in_a_repeat_is_a_note_of_the_run(
     def fail(*_: object) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(trials, "run_isolated", fail)
+    monkeypatch.setattr(trial, "run_isolated", fail)
     result = bakeoff.run(folder.parent, out=tmp_path / "failing", runs=1)
     assert configurations(result).failures() == dict.fromkeys(result.done, "the disk is full")
     assert sum("the disk is full" in note for note in open_run(result.path).record.notes) == len(result.done)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bakeoff.benchmark.configurations import trials
+from bakeoff.benchmark.configurations import trial
 from bakeoff.benchmark.configurations.jobs import TrialFigure, TrialIngestion
-from bakeoff.benchmark.configurations.trials import Servers
+from bakeoff.benchmark.configurations.trial import Servers
 from bakeoff.benchmark.results.scale_results import document_rows, fits_of, read_rows
 from bakeoff.benchmark.scale.document_sizes import (
     DocumentScaleOptions,
@@ -94,14 +94,14 @@ def test_the_command_measures_every_phase_at_every_size(folder: Path) -> None:
 def test_figures_of_known_growth_have_their_exponents(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def constructed(work: object, job: object) -> object:
         size = job.sample.size  # type: ignore[attr-defined]
-        if work is trials.ingest_documents:
+        if work is trial.ingest_documents:
             return TrialIngestion(
                 Path(), "", None, (TrialFigure("read_s", size**1.0), TrialFigure("documents_s", size**2.0))
             )
         times = [TrialFigure(name, size / 3) for name in ("insert_s", "index_s", "ready_s")]
         return [*times, TrialFigure("engine_s", 0.0), TrialFigure("p50_ms", size**0.5)]
 
-    monkeypatch.setattr(trials, "run_isolated", constructed)
+    monkeypatch.setattr(trial, "run_isolated", constructed)
     outcome = measured(DocumentScaleOptions(SIZES, runs=2))
     fits = fits_of(outcome.rows)
     system = outcome.rows[0].system
@@ -119,7 +119,7 @@ def test_a_system_that_fails_is_not_tried_at_larger_sizes(
         tried.append(job.sample.size)  # type: ignore[attr-defined]
         raise StoreError("no room")
 
-    monkeypatch.setattr(trials, "run_isolated", fail)
+    monkeypatch.setattr(trial, "run_isolated", fail)
     outcome = measured(DocumentScaleOptions(SIZES, runs=1))
     assert tried == [2, 2] and outcome.status is Status.FAILED
     assert set(outcome.failed.values()) == {"at 2 documents: no room"} and len(outcome.failed) == 2

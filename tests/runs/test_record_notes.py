@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from bakeoff.pipeline.system_tables import SystemResult
-from bakeoff.runs.record_notes import identical_rankings
+from bakeoff.runs.recording import identical_rankings
 
 
 def test_identical_rankings_are_found_whatever_the_scores(ran: Any) -> None:

@@ -289,7 +289,7 @@ def _refuse_vector_options(given: Mapping[str, object]) -> None:
 
 def _scale_documents(path: Path, systems: str | None, counts: _DocumentSizes, command: VectorCommand) -> int:
     """Measure, write and print the scaling; the exit code is 0 if everything was measured."""
-    from bakeoff.benchmark.configurations.trials import Servers
+    from bakeoff.benchmark.configurations.trial import Servers
     from bakeoff.benchmark.scale.document_sizes import DocumentScaleOptions, measure_document_scale
     from bakeoff.config import experiment
     from bakeoff.report.pages.scale import write_scale_page

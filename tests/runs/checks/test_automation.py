@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bakeoff.examples import find
-from bakeoff.runs.checks.rule_coverage import automation_rows, check_automation
+from bakeoff.runs.checks.checking import automation_rows, check_automation
 from bakeoff.truth.queries import read_queries
 
 Make = Callable[..., Any]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bakeoff import __version__
 from bakeoff.benchmark.configurations.jobs import TrialFigure
-from bakeoff.benchmark.configurations.trials import Servers, Trials
+from bakeoff.benchmark.configurations.trial import Servers, Trials
 from bakeoff.benchmark.results.configurations import (
     CONFIGURATIONS,
     FAILED,

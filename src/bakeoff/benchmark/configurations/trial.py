@@ -1,14 +1,16 @@
-"""One configuration in its own process: ingestion, index, and search at every depth."""
+"""Configurations, each in fresh processes and from an empty cache: ingestion, index, and search at every depth."""
 
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from pydantic import BaseModel
 
 from bakeoff import registry
 from bakeoff.benchmark.configurations.ingested_artifacts import IngestedArtifacts, make_artifacts
@@ -23,15 +25,18 @@ from bakeoff.benchmark.resources.memory import (
     server_growth,
     server_use,
 )
-from bakeoff.benchmark.resources.usage import Resources, ResourceUse, Sampler
+from bakeoff.benchmark.resources.usage import Resources, ResourceUse, Sampler, sum_or_none
+from bakeoff.benchmark.run_in_subprocess import run_isolated
+from bakeoff.benchmark.targets import Pids
 from bakeoff.config.modes import Hybrid
-from bakeoff.config.plan import PluginSpec, System
+from bakeoff.config.plan import Plan, PluginSpec, System
 from bakeoff.errors import SettingError, StoreError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.embed import embed_chunks, embed_queries, plain_numbers
 from bakeoff.pipeline.query_executor import QueryExecutor
 from bakeoff.pipeline.query_pipeline import QueryPipeline, StepResult
+from bakeoff.pipeline.read import Sample
 from bakeoff.pipeline.reading.readings import read_corpus
 from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.pipeline.timing import samples_needed
@@ -242,3 +247,53 @@ def _engine_uses(phase: str, seen: Resources, elsewhere: bool, k: int | None = N
 def _uses(phase: str, use: ResourceUse, k: int | None) -> Iterator[TrialFigure]:
     for name in USES:
         yield TrialFigure(f"{phase}_{name}", getattr(use, name), k, use.note)
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Looks up the processes and the data folder of a store's server."""
+
+    pids: Pids
+    data_folder: Callable[[str, BaseModel | None], Path | None] = lambda *_: None
+
+
+@dataclass(slots=True)
+class Trials:
+    """Trials in `home`; the systems that share an ingestion share its figures, of all documents or a sample."""
+
+    plan: Plan
+    home: Path
+    servers: Servers
+    sample: Sample | None = None
+    ingestions: dict[Path, TrialIngestion] = field(default_factory=dict)
+
+    def measure(self, system: System, salt: str) -> list[TrialFigure]:
+        """Every figure of one system, from reading to searching; `salt` names its collections."""
+        ingestion = self._ingestion(system)
+        store = system.store or system.keyword
+        assert store is not None
+        own = self.home / fingerprint(system.label)[:12]
+        own.mkdir()
+        job = SystemJob(
+            plan=self.plan,
+            system=system,
+            ingestion=ingestion,
+            home=own,
+            salt=salt,
+            pids=tuple(self.servers.pids(store.name, store.params)),
+            server_data=self.servers.data_folder(store.name, store.params),
+            sample=self.sample,
+        )
+        figures = [*ingestion.figures, *run_isolated(measure_configuration, job)]
+        parts = [one.value for one in figures if one.name in ("documents_s", "engine_s")]
+        return [*figures, TrialFigure("total_s", sum_or_none(parts))]
+
+    def _ingestion(self, system: System) -> TrialIngestion:
+        labels = [part.label if part else "" for part in (system.chunker, system.embedder)]
+        place = self.home / fingerprint("ingestion", labels)[:12]
+        if place not in self.ingestions:
+            shutil.rmtree(place, ignore_errors=True)  # what failed is not resumed: its times would be partial
+            place.mkdir()
+            job = IngestionJob(self.plan, system.chunker, system.embedder, place, self.sample)
+            self.ingestions[place] = run_isolated(ingest_documents, job)
+        return self.ingestions[place]

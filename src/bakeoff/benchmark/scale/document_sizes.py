@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bakeoff import registry
 from bakeoff.benchmark.configurations.jobs import TrialFigure
-from bakeoff.benchmark.configurations.trials import Servers, Trials
+from bakeoff.benchmark.configurations.trial import Servers, Trials
 from bakeoff.benchmark.resources.usage import sum_or_none
 from bakeoff.benchmark.results.scale_results import DOCUMENTS, SIZE, ScaleRow
 from bakeoff.benchmark.scale.session import ScaleSession, default_sizes

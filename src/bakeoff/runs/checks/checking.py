@@ -42,11 +42,21 @@ from bakeoff.runs.checks.context import (
 )
 from bakeoff.runs.checks.corpus import check_corpus, corpus_facts
 from bakeoff.runs.checks.filters import check_filters
-from bakeoff.runs.checks.findings import LEVELS, Ceiling, Finding, Power, TargetCheck, ValidationReport
+from bakeoff.runs.checks.findings import (
+    AUTOMATED,
+    LEVELS,
+    Automated,
+    AutomationRow,
+    Ceiling,
+    Finding,
+    Power,
+    TargetCheck,
+    ValidationReport,
+)
 from bakeoff.runs.checks.power import power_of
 from bakeoff.runs.checks.queries import check_queries, check_sections
-from bakeoff.runs.checks.rule_coverage import automation_rows, check_automation
 from bakeoff.runs.checks.targets import check_targets
+from bakeoff.runs.checks.text import number
 from bakeoff.runs.checks.truth import check_truth, query_rows, rule_rows
 from bakeoff.runtime.events import Emit, no_listener
 from bakeoff.storage.cache import Cache
@@ -54,6 +64,7 @@ from bakeoff.storage.consent import require_code
 from bakeoff.storage.weights import home_folder as default_home
 from bakeoff.truth.clusters import query_clusters
 from bakeoff.truth.queries import QuerySet, read_queries
+from bakeoff.truth.rules import Rule, Sql, WordsRule, leaves
 from bakeoff.types import ModelInfo
 
 
@@ -306,3 +317,39 @@ def validate_queries(path: Path, read: Callable[[Path], QuerySet] = read_queries
     ordered = tuple(sorted(findings, key=lambda finding: LEVELS.index(finding.level)))
     mix = queries.metadata.difficulty_mix
     return ValidationReport(path.name, ordered, automation=automation_rows(queries), declared_mix=mix)
+
+
+def automation_rows(queries: QuerySet) -> tuple[AutomationRow, ...]:
+    """Queries of each category by how far their truth can be judged without people."""
+    found: dict[str, dict[Automated, int]] = {}
+    for query, rule in zip(queries.queries, queries.rules, strict=True):
+        counts = found.setdefault(query.category, dict.fromkeys(AUTOMATED, 0))
+        counts["yes" if query.negative else automation_of(rule)] += 1
+    return tuple(AutomationRow(category, counts) for category, counts in found.items())
+
+
+def automation_of(rule: Rule | None) -> Automated:
+    """How far a query's rule can be judged without people; targets named by a person need no one else."""
+    if rule is None:
+        return "no"
+    by_words = [leaf for _, leaf in leaves(rule) if isinstance(leaf, Sql | WordsRule)]
+    if not by_words:
+        return "yes"
+    return "mostly" if any(leaf.expected for leaf in by_words) or rule.expected else "partly"
+
+
+def check_automation(queries: QuerySet) -> Iterator[Finding]:
+    """A note if only words, or no rule yet, decide what is relevant to some queries."""
+    rows = automation_rows(queries)
+    words = {row.category: row.counts["partly"] for row in rows if row.counts["partly"]}
+    if not words:
+        return
+    listed = ", ".join(f"{name or 'without category'} {count}" for name, count in words.items())
+    total = sum(words.values())
+    text = (
+        f"{number(total, 'query', 'queries')} of {len(queries.queries)} ({listed}) are judged by words that occur in a "
+        "text, with no count of what should be found: right answers in other words count as wrong, so P, Hit and RR "
+        "are lower bounds as far as the words' hits are right; R, nDCG and differences are not. Let people judge them: "
+        "bakeoff review serve RUN."
+    )
+    yield Finding("note", "by-words", queries.name, text)
