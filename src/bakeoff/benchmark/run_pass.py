@@ -61,7 +61,7 @@ def one_pass(context: PassContext, target: LoadTarget, load: LoadStep, run: int,
     deadline = demand.seconds + WAITS * demand.timeout
     if load.team:
         with context.team(target, load) as team:
-            return _by_team(context, team, target, load, run, known, deadline)
+            return _by_team(context, team, target, load, run, known=known, deadline=deadline)
     with context.sampler(target) as sampler:
         loop = closed_loop(
             target.search, target.asked, target.k, target.query, threads=load.concurrency, seconds=demand.seconds,
@@ -108,7 +108,7 @@ def open_loop_sender(context: PassContext, target: LoadTarget, known: Harness) -
         return
     deadline = 2 * demand.seconds + demand.timeout
     with context.team(target, demand.open_load(1.0)) as team:
-        yield lambda load, run: _by_team(context, team, target, load, run, known, deadline)
+        yield lambda load, run: _by_team(context, team, target, load, run, known=known, deadline=deadline)
 
 
 def harness_overhead(target: LoadTarget, load: LoadStep, demand: LoadSpec) -> float:

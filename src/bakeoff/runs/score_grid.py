@@ -88,7 +88,7 @@ def read_grid(result: Result) -> ScoreGrid:
     for number, measure in enumerate(measures):
         if parse(measure).definition.needs is not RequiredInput.TOP_SCORES:
             values[number][:, negative] = np.nan
-    units, sources = (_beside(rows, measures, name) for name in ("unit", "source"))
+    units, sources = (_distinct_values(rows, measures, name) for name in ("unit", "source"))
     return ScoreGrid(result.done, queries, dict(zip(measures, values, strict=True)), units, sources)
 
 
@@ -180,7 +180,7 @@ def _places(column: pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:
     return lookup[np.concatenate([np.zeros(0, dtype=np.int64), *parts])]
 
 
-def _beside(rows: pa.Table, measures: tuple[str, ...], name: str) -> dict[str, tuple[str, ...]]:
+def _distinct_values(rows: pa.Table, measures: tuple[str, ...], name: str) -> dict[str, tuple[str, ...]]:
     """Distinct values of a column for each measure."""
     groups = rows.select(["measure", name]).group_by(["measure", name]).aggregate([]).to_pylist()
     found = {

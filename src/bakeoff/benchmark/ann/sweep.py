@@ -128,7 +128,24 @@ def measure_sweep(built: BuiltStore, value: int | None, run: int, work: SweepJob
                 )  # fmt: skip
     if not len(loops[0].done) and loops[0].errors:
         raise StoreError(f"every search of run {run + 1} failed: {loops[0].errors[0]}")
-    return _pass(built=built, value=value, run=run, work=work, warm=warm, loops=loops, used=sampler.result)
+    serial = loops[0]
+    each = serial.seconds / max(1, len(serial.done))
+    return SweepPass(
+        system=built.candidate.label,
+        setting=built.candidate.setting(value),
+        run=run,
+        nanoseconds=serial.done,
+        unfinished=len(serial.nanoseconds) - len(serial.done),
+        quality=answer_quality(serial.answers, work.truth, work.dataset, work.k),
+        qps_serial_derived=serial.qps_serial_derived,
+        qps_measured=tuple((loop.threads, loop.qps_measured) for loop in loops),
+        harness_share=work.harness[1] / each if each > 0 else None,
+        warm_up=warm,
+        resources=sampler.result,
+        errors=tuple(error for loop in loops for error in loop.errors),
+        timeouts=sum(loop.timeouts for loop in loops),
+        stopped=next((loop.stopped for loop in loops if loop.stopped), ""),
+    )
 
 
 def tune_stores(built: BuiltStore, target: float, work: SweepJob) -> TunedSetting:
@@ -156,36 +173,6 @@ def summarise_points(passes: Sequence[SweepPass]) -> tuple[SweepPoint, ...]:
     """One point per store and setting, in the order first measured."""
     keys = dict.fromkeys((one.system, one.setting) for one in passes)
     return tuple(_point([one for one in passes if (one.system, one.setting) == key]) for key in keys)
-
-
-def _pass(
-    built: BuiltStore,
-    value: int | None,
-    run: int,
-    work: SweepJob,
-    warm: WarmUp,
-    loops: Sequence[LoopTimes],
-    used: Resources,
-) -> SweepPass:
-    serial = loops[0]
-    each = serial.seconds / max(1, len(serial.done))
-    share = work.harness[1] / each if each > 0 else None
-    return SweepPass(
-        system=built.candidate.label,
-        setting=built.candidate.setting(value),
-        run=run,
-        nanoseconds=serial.done,
-        unfinished=len(serial.nanoseconds) - len(serial.done),
-        quality=answer_quality(serial.answers, work.truth, work.dataset, work.k),
-        qps_serial_derived=serial.qps_serial_derived,
-        qps_measured=tuple((loop.threads, loop.qps_measured) for loop in loops),
-        harness_share=share,
-        warm_up=warm,
-        resources=used,
-        errors=tuple(error for loop in loops for error in loop.errors),
-        timeouts=sum(loop.timeouts for loop in loops),
-        stopped=next((loop.stopped for loop in loops if loop.stopped), ""),
-    )
 
 
 def _point(everything: Sequence[SweepPass]) -> SweepPoint:

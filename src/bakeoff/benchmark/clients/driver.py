@@ -64,11 +64,11 @@ def gather_clients(
     started: list[StartedClient] = []
     members: dict[int, _Client] = {}
     try:
-        with socket.create_server((launcher.host, 0), backlog=clients + STRANGERS) as door:
-            word = secrets.token_hex(16)
-            host, port = door.getsockname()[:2]
-            started += [launcher.start(Call(host, port, word, number)) for number in range(clients)]
-            _let_in(door, word, started, members)
+        with socket.create_server((launcher.host, 0), backlog=clients + STRANGERS) as server:
+            token = secrets.token_hex(16)
+            host, port = server.getsockname()[:2]
+            started += [launcher.start(Call(host, port, token, number)) for number in range(clients)]
+            _let_in(server, token, started, members)
         team = ClientDriver([members[number] for number in range(clients)])
         team.open(recipe, timeout)
         yield team
@@ -94,37 +94,37 @@ class ClientDriver:
 
     def run(self, share: LoadShare) -> MergedLoop:
         """Run one load, shared by all clients; `number` and `clients` are filled in here."""
-        here = self._clients
-        for client in here:
+        clients = self._clients
+        for client in clients:
             if client.lost:
                 raise StoreError(f"client {client.name} was lost ({client.lost}): no other load was sent.")
-        for place, client in enumerate(here):
-            client.order(_with(share, place, len(here)))
-        for client in here:
+        for place, client in enumerate(clients):
+            client.order(_with(share, place, len(clients)))
+        for client in clients:
             client.ready("before the load began")
-        before = [client.offset() for client in here]
+        before = [client.offset() for client in clients]
         zero = time.perf_counter_ns() + int(LEAD_SECONDS * 1e9)
         members = []
-        for client, offset in zip(here, before, strict=True):
+        for client, offset in zip(clients, before, strict=True):
             client.order(ClientCommand(do="begin", at=round(ClockCheck(offset).theirs(zero))))
             members.append(client.member(ClockCheck(offset)))
-        stopped = self._collect(here, members, share.deadline + share.timeout + OPENING_SECONDS)
-        return _merge_clients(here, members, zero, stopped)
+        stopped = self._collect(clients, members, share.deadline + share.timeout + OPENING_SECONDS)
+        return _merge_clients(clients, members, zero, stopped)
 
-    def _collect(self, here: list[_Client], members: list[ClientResult], seconds: float) -> str:
+    def _collect(self, clients: list[_Client], members: list[ClientResult], seconds: float) -> str:
         """Collect every result and check the clocks again; Ctrl-C is passed on, and partial results are kept."""
         stopped = ""
-        for place, client in enumerate(here):
+        for place, client in enumerate(clients):
             try:
                 members[place] = client.result(members[place], seconds)
             except KeyboardInterrupt:
                 stopped, seconds = INTERRUPTED, PATIENCE_SECONDS * 2
-                for other in here:
+                for other in clients:
                     other.order(ClientCommand(do="stop"))
                 members[place] = client.result(members[place], seconds)
         if stopped and not any(one.report for one in members):
             raise KeyboardInterrupt
-        for place, client in enumerate(here):
+        for place, client in enumerate(clients):
             members[place] = client.check_clock(members[place])
         return stopped
 
@@ -209,14 +209,14 @@ class _Client:
 
 
 def _let_in(
-    door: socket.socket, word: str, started: Sequence[StartedClient], found: dict[int, _Client]
+    server: socket.socket, token: str, started: Sequence[StartedClient], found: dict[int, _Client]
 ) -> None:
     """Accept the clients that know the token, by number; refuse others."""
     until = time.monotonic() + CALLING_SECONDS
     while len(found) < len(started):
-        door.settimeout(max(0.01, min(1.0, until - time.monotonic())))
+        server.settimeout(max(0.01, min(1.0, until - time.monotonic())))
         try:
-            link, _ = door.accept()
+            link, _ = server.accept()
         except TimeoutError:
             _check_alive(started, set(found), until)
             continue
@@ -227,7 +227,7 @@ def _let_in(
             line.close()
             continue
         if (
-            not hmac.compare_digest(hello.word.encode("utf-8", "replace"), word.encode())
+            not hmac.compare_digest(hello.word.encode("utf-8", "replace"), token.encode())
             or hello.number in found
             or not 0 <= hello.number < len(started)
         ):
@@ -261,7 +261,7 @@ def _with(share: LoadShare, place: int, clients: int) -> ClientCommand:
 
 
 def _merge_clients(
-    here: Sequence[_Client], members: Sequence[ClientResult], zero: int, stopped: str
+    clients: Sequence[_Client], members: Sequence[ClientResult], zero: int, stopped: str
 ) -> MergedLoop:
     """All clients on the driver's clock, and the window in which all were active."""
     timed = [_on_driver_clock(one, zero) for one in members]
@@ -269,7 +269,9 @@ def _merge_clients(
     first = min((one.began for one in timed if one.began is not None), default=0.0)
     span = on_duty(timed)
     if span is not None:
-        timed = [_count_in_window(client, one, zero, span) for client, one in zip(here, timed, strict=True)]
+        timed = [
+            _count_in_window(client, one, zero, span) for client, one in zip(clients, timed, strict=True)
+        ]
     timed = [replace(one, notes=client_notes(one, last)) for one in timed]
     reports = [one.report for one in timed if one.report is not None]
     reasons = (one.stopped for one in reports if one.stopped)
@@ -278,7 +280,7 @@ def _merge_clients(
         began=round(first * 1e9),
         ended=round(last * 1e9),
         stopped=stopped or lost_sentence(timed) or next(reasons, ""),
-        one_machine=len({client.host for client in here}) == 1,
+        one_machine=len({client.host for client in clients}) == 1,
     )
     return MergedLoop(tuple(timed), _window(timed, span), report)
 

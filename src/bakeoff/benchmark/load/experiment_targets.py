@@ -78,7 +78,7 @@ class ExperimentTargets:
         result: Result | None = None,
         queries: int | None = None,
     ) -> None:
-        self.plan, self._path, self._shop, self.result = plan, path, context, result
+        self.plan, self._path, self._context, self.result = plan, path, context, result
         self._k, self._limit = k, queries
         asked = read_queries(plan.queries)
         self._texts = [query.text for query in asked.queries][:queries]
@@ -116,7 +116,7 @@ class ExperimentTargets:
         store, k = system.store or system.keyword, self._k or self.artifacts.ranking_depth(system)
         with Sampler(pids=pids(store.name, store.params) if store else ()) as sampler:
             indexes = self.artifacts.indexes(system)
-            search, asked, others = self._way(system, k, end_to_end)
+            search, asked, others = self._search_and_queries(system, k, end_to_end)
         label = self.artifacts.with_stand_in_label(system).label
         chosen = self.plan.model_file
         builds = [_build_seconds(index) for index in indexes]
@@ -137,12 +137,12 @@ class ExperimentTargets:
             query=system.search,
             setting="end to end" if end_to_end else "",
             params=store.params if store else None,
-            full=_bare(system) and self.artifacts.chunking(system.chunker).chunks.num_rows >= k,
+            full=_is_plain_search(system) and self.artifacts.chunking(system.chunker).chunks.num_rows >= k,
             grade=self._grade(label),
             recipe=SystemRecipe(
                 experiment=str(self._path.resolve()),
-                home=str(self._shop.cache.root.resolve()),
-                mark=ensure_marker(self._shop.cache.root).marker,
+                home=str(self._context.cache.root.resolve()),
+                mark=ensure_marker(self._context.cache.root).marker,
                 label=system.label,
                 k=k,
                 end_to_end=end_to_end,
@@ -165,7 +165,7 @@ class ExperimentTargets:
                 "Run the experiment again, or give the experiment instead of the run."
             )
 
-    def _way(
+    def _search_and_queries(
         self, system: System, k: int, end_to_end: bool
     ) -> tuple[Search, Sequence[object], Sequence[object]]:
         """A system's search function, its queries in the matching form, and warm-up queries."""
@@ -181,11 +181,15 @@ class ExperimentTargets:
         other_texts = [chunks[int(row)].as_py()[:WARM_UP_CHARACTERS] for row in rows]
         if system.embedder is None or end_to_end:
             asked = [SearchRequest(*one) for one in zip(texts, none, wheres, ids, own, strict=True)]
-            return self._whole(system, k, end_to_end), asked, [SearchRequest(text) for text in other_texts]
+            return (
+                self._pipeline_search(system, k, end_to_end),
+                asked,
+                [SearchRequest(text) for text in other_texts],
+            )
         found = [self.artifacts.query_vectors(part, system.chunker).matrix for part in system.models]
         vectors, *second = (list(matrix[: self._limit]) for matrix in found)
         near, *near_second = (self.artifacts.other_vectors(system, part, rows) for part in system.models)
-        if _bare(system) and not any(wheres):
+        if _is_plain_search(system) and not any(wheres):
             return cast("SupportsVectors", self.artifacts.engines_of(system)[0]).search, vectors, near
         parts = (texts, vectors, wheres, ids, own, *second)
         others = [
@@ -193,7 +197,7 @@ class ExperimentTargets:
             for text, vector, *more in zip(other_texts, near, *near_second, strict=True)
         ]
         return (
-            self._whole(system, k, False),
+            self._pipeline_search(system, k, False),
             [SearchRequest(*one) for one in zip(*parts, strict=True)],
             others,
         )
@@ -212,7 +216,7 @@ class ExperimentTargets:
         """All steps of a system as one call; a retriever's answers are not inspected."""
         return cast("Callable[..., Hits]", QueryExecutor(self.artifacts).pipeline(system, k).answer)
 
-    def _whole(self, system: System, k: int, end_to_end: bool) -> Search:
+    def _pipeline_search(self, system: System, k: int, end_to_end: bool) -> Search:
         """All steps of a system as one call, embedding the query first if end to end."""
         answer = self._answer(system, k)
         params = system.mode.params
@@ -239,7 +243,7 @@ class ExperimentTargets:
         return QualityReference(self.result.record.primary, float(known.mean()) if len(known) else None)
 
 
-def _bare(system: System) -> bool:
+def _is_plain_search(system: System) -> bool:
     """Whether a system is nothing but its store's search, so that it needs no wrapper."""
     return system.legs == ("dense",) and not system.rerank
 

@@ -118,38 +118,21 @@ def insert_while_search(
         writer.start()
         during = load.latencies(seconds, lambda: writer.busy)
         writer.join(timeout)
-        return _summarise(
-            alone=alone, during=during, writer=writer, store=store, query=query, old=part.base, first=first
+        new, old = writer.rows[: writer.written], part.base
+        visible, kept = _share_found(store, new, first, query), _share_found(store, old, 0, query)
+        ready_error = _finish_index(store)
+        return MixedResult(
+            alone=alone,
+            during=during,
+            written=writer.written,
+            rate=rate,
+            rate_reached=min(rate, writer.written / writer.seconds) if writer.seconds > 0 else None,
+            visible=visible,
+            kept=kept,
+            after_ready=None if ready_error else _share_found(store, new, first, query),
+            errors=tuple(writer.errors),
+            ready_error=ready_error,
         )
-
-
-def _summarise(
-    alone: Times,
-    during: Times,
-    writer: Writer,
-    store: CompleteStore,
-    query: BaseModel,
-    old: np.ndarray,
-    first: int,
-) -> MixedResult:
-    """Search for old and new rows before and after the index is finished."""
-    new = writer.rows[: writer.written]
-    visible, kept = _share_found(store, new, first, query), _share_found(store, old, 0, query)
-    refused = _finish_index(store)
-    after = None if refused else _share_found(store, new, first, query)
-    reached = min(writer.rate, writer.written / writer.seconds) if writer.seconds > 0 else None
-    return MixedResult(
-        alone=alone,
-        during=during,
-        written=writer.written,
-        rate=writer.rate,
-        rate_reached=reached,
-        visible=visible,
-        kept=kept,
-        after_ready=after,
-        errors=tuple(writer.errors),
-        ready_error=refused,
-    )
 
 
 @dataclass(frozen=True, slots=True)

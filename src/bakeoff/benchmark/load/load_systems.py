@@ -121,7 +121,7 @@ def _systems(job: LoadRequest, path: Path, tools: LoadDeps, launcher: Launcher) 
         opened.count,
     )
     _check_clients(job.demand, opened.count)
-    found, prices = LoadSession(origin, job.demand), plan.settings.prices
+    session, prices = LoadSession(origin, job.demand), plan.settings.prices
     by_label = {system.label: system for system in chosen}
     parent, name = (path / LOADS, "") if result else (RUNS, f"load-{_slug(plan.name)}")
 
@@ -137,7 +137,7 @@ def _systems(job: LoadRequest, path: Path, tools: LoadDeps, launcher: Launcher) 
     with result_folder(job.out, parent, name) as folder:
         try:
             run_systems_under_load(
-                found,
+                session,
                 opening,
                 save=partial(keep, folder),
                 tell=tools.tell,
@@ -145,9 +145,9 @@ def _systems(job: LoadRequest, path: Path, tools: LoadDeps, launcher: Launcher) 
                 launcher=launcher,
             )
         finally:
-            if not found.hung:
+            if not session.hung:
                 opened.close()
-    return LoadOutcome(found, folder, prices)
+    return LoadOutcome(session, folder, prices)
 
 
 def _dataset(job: LoadRequest, tools: LoadDeps, launcher: Launcher) -> LoadOutcome:
@@ -160,7 +160,7 @@ def _dataset(job: LoadRequest, tools: LoadDeps, launcher: Launcher) -> LoadOutco
     _check_clients(job.demand, len(dataset.queries))
     tools.tell(f"exact neighbours of {len(dataset.queries):,} queries among {len(dataset.base):,} vectors")
     truth = truth_of(dataset, k, tools.context.cache)
-    found = LoadSession(
+    session = LoadSession(
         LoadOrigin("dataset", dataset.name, dataset.fingerprint, len(dataset.queries)), job.demand
     )
     with TempDir("load") as home, result_folder(job.out, RUNS, f"load-{_slug(dataset.name)}") as folder:
@@ -176,7 +176,7 @@ def _dataset(job: LoadRequest, tools: LoadDeps, launcher: Launcher) -> LoadOutco
         ]  # fmt: skip
         try:
             run_systems_under_load(
-                found,
+                session,
                 opening,
                 save=partial(save_load, folder),
                 tell=tools.tell,
@@ -184,22 +184,22 @@ def _dataset(job: LoadRequest, tools: LoadDeps, launcher: Launcher) -> LoadOutco
                 launcher=launcher,
             )
         finally:
-            _close(found, tools.warn)
-    return LoadOutcome(found, folder, None)
+            _close(session, tools.warn)
+    return LoadOutcome(session, folder, None)
 
 
-def _close(found: LoadSession, warn: Callable[[str], None]) -> None:
+def _close(session: LoadSession, warn: Callable[[str], None]) -> None:
     """Close every store; collections left on a server become a warning."""
     left: dict[str, str] = {}
-    for target in found.targets:
+    for target in session.targets:
         with record_failure(left, target.label):
-            target.close(hung=HUNG in found.failed.get(target.label, found.stopped))
+            target.close(hung=HUNG in session.failed.get(target.label, session.stopped))
     for label, why in left.items():
         warn(f"{label}: {why}")
 
 
 def _costs(
-    found: LoadSession,
+    session: LoadSession,
     systems: dict[str, System],
     opened: ExperimentTargets,
     prices: Prices,
@@ -207,9 +207,9 @@ def _costs(
 ) -> dict[str, Cost]:
     """The cost of each system at its measured speed; a run adds the cost of a refresh."""
     costs = {}
-    for target in found.targets:
+    for target in session.targets:
         system = systems[target.label.removesuffix(STAND_IN)]
-        one = estimate_cost(prices, _usage(found, target, system, opened))
+        one = estimate_cost(prices, _usage(session, target, system, opened))
         if system.embedder is not None and not end_to_end and one.million_queries.amount is not None:
             note = "; ".join(filter(None, (one.million_queries.note, EMBEDDED_BEFORE)))
             one = replace(one, million_queries=PricedCost(one.million_queries.amount, note))
@@ -217,8 +217,8 @@ def _costs(
     return costs
 
 
-def _usage(found: LoadSession, target: LoadTarget, system: System, opened: ExperimentTargets) -> Usage:
-    qps = best_qps(found, target.label)
+def _usage(session: LoadSession, target: LoadTarget, system: System, opened: ExperimentTargets) -> Usage:
+    qps = best_qps(session, target.label)
     row = opened.stored_row(target.label)
     if row is not None and opened.result is not None:
         usage = run_usage(opened.result, row)
@@ -228,12 +228,12 @@ def _usage(found: LoadSession, target: LoadTarget, system: System, opened: Exper
     return Usage(names, qps, opened.query_tokens, unknown, None, target.opening.index_bytes)
 
 
-def best_qps(found: LoadSession, system: str) -> float | None:
+def best_qps(session: LoadSession, system: str) -> float | None:
     """The highest rate that met the SLO, the best of a closed loop, or the highest rate that was reached."""
-    if found.demand.slo is not None:
-        kept = [one.rate for one in found.highest.get(system, []) if one.rate is not None]
+    if session.demand.slo is not None:
+        kept = [one.rate for one in session.highest.get(system, []) if one.rate is not None]
         return summarise(kept).median if kept else None
-    points = [point for point in found.points() if point.system == system and point.reached is not False]
+    points = [point for point in session.points() if point.system == system and point.reached is not False]
     return max((point.qps.median for point in points if point.qps.median is not None), default=None)
 
 
@@ -246,7 +246,7 @@ def _check_clients(demand: LoadSpec, queries: int) -> None:
 def _refuse(job: LoadRequest, whose: str, options: dict[str, object]) -> None:
     for name, value in options.items():
         if value is not None:
-            raise SettingError(f"--{name} is for {whose}; {job.what} is none.")
+            raise SettingError(f"--{name} applies only to {whose}; {job.what} is not one.")
 
 
 def _is_run(path: Path) -> bool:

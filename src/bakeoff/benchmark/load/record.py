@@ -33,9 +33,9 @@ from bakeoff.storage.schemas import Schema
 from bakeoff.types import JsonObject
 
 
-def save_load(folder: Path, found: LoadSession, prices: Prices | None = None) -> dict[str, object]:
+def save_load(folder: Path, session: LoadSession, prices: Prices | None = None) -> dict[str, object]:
     """Write the results so far, each file atomically, and return the record."""
-    record, passes = to_dict(found, prices), found.passes
+    record, passes = to_dict(session, prices), session.passes
     rows: dict[Schema, Iterable[tuple[Any, ...]]] = {
         LOAD_PASSES: map(pass_row, passes),
         LOAD_HISTOGRAMS: chain.from_iterable(map(histogram_rows, passes)),
@@ -50,30 +50,32 @@ def save_load(folder: Path, found: LoadSession, prices: Prices | None = None) ->
     return record
 
 
-def to_dict(found: LoadSession, prices: Prices | None = None) -> dict[str, object]:
+def to_dict(session: LoadSession, prices: Prices | None = None) -> dict[str, object]:
     """Everything but the rows, as plain values."""
-    points, sentences = found.points(), closing_sentences(found)
+    points, sentences = session.points(), closing_sentences(session)
     content = {
         "sentence": " ".join(one.text for one in sentences),
         "sentences": [one.to_dict() for one in sentences],
-        "origin": asdict(found.origin),
-        "demand": asdict(found.demand),
-        "harness_us": {load.name: seconds * 1e6 for load, seconds in found.harness.items()},
-        "systems": [_system(target, found) for target in found.targets],
-        "failed": found.failed,
-        "points": [_point(point, found) for point in points],
-        "comparisons": [one.to_dict() for one in compare_loads(points, found.demand.seed)],
-        "clients": [row for one in found.passes for row in client_dicts(one)],
-        "highest": {system: _highest([one.rate for one in rates]) for system, rates in found.highest.items()},
+        "origin": asdict(session.origin),
+        "demand": asdict(session.demand),
+        "harness_us": {load.name: seconds * 1e6 for load, seconds in session.harness.items()},
+        "systems": [_system(target, session) for target in session.targets],
+        "failed": session.failed,
+        "points": [_point(point, session) for point in points],
+        "comparisons": [one.to_dict() for one in compare_loads(points, session.demand.seed)],
+        "clients": [row for one in session.passes for row in client_dicts(one)],
+        "highest": {
+            system: _highest([one.rate for one in rates]) for system, rates in session.highest.items()
+        },
         "prices": prices.model_dump(mode="json") if prices else None,
-        "costs": {system: one.to_dict() for system, one in found.costs.items()},
+        "costs": {system: one.to_dict() for system, one in session.costs.items()},
         "notes": [note for point in points for note in point.notes],
     }
-    return make_record("load", found.status, found.stopped, content)
+    return make_record("load", session.status, session.stopped, content)
 
 
-def _system(target: LoadTarget, found: LoadSession) -> dict[str, object]:
-    cold, opening = found.cold.get(target.label), target.opening
+def _system(target: LoadTarget, session: LoadSession) -> dict[str, object]:
+    cold, opening = session.cold.get(target.label), target.opening
     return {
         "system": target.label,
         "store": target.store,
@@ -99,8 +101,8 @@ def _guarantees(target: LoadTarget) -> list[dict[str, str]]:
     return [asdict(one) for one in declared_guarantees(plugin, target.params, target.query)]
 
 
-def _point(point: LoadPoint, found: LoadSession) -> JsonObject:
-    k = next((target.k for target in found.targets if target.label == point.system), None)
+def _point(point: LoadPoint, session: LoadSession) -> JsonObject:
+    k = next((target.k for target in session.targets if target.label == point.system), None)
     return {
         "system": point.system,
         "load": point.load.name,

@@ -50,19 +50,19 @@ def compare_loads(points: Iterable[LoadPoint], seed: int) -> tuple[LoadCompariso
     )
 
 
-def closing_sentences(found: LoadSession) -> tuple[Sentence, ...]:
+def closing_sentences(session: LoadSession) -> tuple[Sentence, ...]:
     """The closing sentences: for each system its speed, and why it failed if it did."""
-    if found.stopped:
-        return (Sentence((f"Partial: {found.stopped}; what was measured is kept.",)),)
-    rows = table_rows(found)
-    sentences = tuple(_of_systems(found, rows))
+    if session.stopped:
+        return (Sentence((f"Partial: {session.stopped}; what was measured is kept.",)),)
+    rows = table_rows(session)
+    sentences = tuple(_of_systems(session, rows))
     return supported_sentences(sentences, rows) if sentences else (Sentence(("Nothing was measured.",)),)
 
 
-def table_rows(found: LoadSession) -> SpeedRows:
+def table_rows(session: LoadSession) -> SpeedRows:
     """The rows of the table, as sentences need them."""
-    highest = {system: tuple(one.rate for one in rates) for system, rates in found.highest.items()}
-    return SpeedRows(tuple(_row(point) for point in found.points()), dict(found.failed), highest)
+    highest = {system: tuple(one.rate for one in rates) for system, rates in session.highest.items()}
+    return SpeedRows(tuple(_row(point) for point in session.points()), dict(session.failed), highest)
 
 
 def _row(point: LoadPoint) -> SpeedRow:
@@ -76,18 +76,18 @@ def _row(point: LoadPoint) -> SpeedRow:
     )
 
 
-def _of_systems(found: LoadSession, rows: SpeedRows) -> Iterator[Sentence]:
-    slo = found.demand.slo
-    for system in dict.fromkeys((*(target.label for target in found.targets), *found.failed)):
+def _of_systems(session: LoadSession, rows: SpeedRows) -> Iterator[Sentence]:
+    slo = session.demand.slo
+    for system in dict.fromkeys((*(target.label for target in session.targets), *session.failed)):
         if slo is not None:
-            if system in found.highest:
+            if system in session.highest:
                 promise = f"p{slo.percentile} below {slo.milliseconds:g} ms"
                 yield Sentence((slo_claim(system, promise, rows.highest[system]), "."))
         else:
             mine = [row for row in rows.rows if row.system == system]
-            yield from _rates(mine) if found.demand.rates else _fastest(system, mine)
-        if system in found.failed:
-            yield Sentence((claim("Failed", system=system, why=found.failed[system]), "."))
+            yield from _rates(mine) if session.demand.rates else _fastest(system, mine)
+        if system in session.failed:
+            yield Sentence((claim("Failed", system=system, why=session.failed[system]), "."))
 
 
 def _fastest(system: str, rows: list[SpeedRow]) -> Iterator[Sentence]:

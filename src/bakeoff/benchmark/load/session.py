@@ -55,7 +55,7 @@ Save = Callable[[LoadSession], object]
 
 
 def run_systems_under_load(
-    found: LoadSession,
+    session: LoadSession,
     opening: Sequence[tuple[str, Callable[[], LoadTarget]]],
     *,
     save: Save,
@@ -64,78 +64,78 @@ def run_systems_under_load(
     launcher: Launcher | None = None,
 ) -> None:
     """Open every target, then measure; a failure is recorded and the others continue; Ctrl-C keeps finished passes."""
-    context = PassContext(found.demand, pids, launcher or Processes())
-    keep = partial(save, found)
-    with finish_session(found, keep):
+    context = PassContext(session.demand, pids, launcher or Processes())
+    keep = partial(save, session)
+    with finish_session(session, keep):
         for label, opened in opening:
             tell(f"{label}: opening")
-            with record_failure(found.failed, label):
-                found.targets.append(opened())
-        if found.targets:
-            _null_store(found, tell)
+            with record_failure(session.failed, label):
+                session.targets.append(opened())
+        if session.targets:
+            _null_store(session, tell)
             keep()
-            run_jobs(found, _jobs(found, context), keep, tell)
+            run_jobs(session, _jobs(session, context), keep, tell)
 
 
-def _null_store(found: LoadSession, tell: Tell) -> None:
+def _null_store(session: LoadSession, tell: Tell) -> None:
     """The harness overhead under each load, in seconds per query (F38); client processes measure their own."""
     tell("null store: overhead of the harness")
-    for load in found.demand.loads:
+    for load in session.demand.loads:
         if not load.team:
-            found.harness[load] = harness_overhead(found.targets[0], load, found.demand)
+            session.harness[load] = harness_overhead(session.targets[0], load, session.demand)
 
 
-def _jobs(found: LoadSession, context: PassContext) -> Iterator[Job]:
+def _jobs(session: LoadSession, context: PassContext) -> Iterator[Job]:
     """Every load in every run; systems take turns within a load, and each run starts with another (F35)."""
-    for run in range(found.demand.runs):
-        for load in found.demand.loads or (None,):
-            for target in rotate(found.targets, run):
+    for run in range(session.demand.runs):
+        for load in session.demand.loads or (None,):
+            for target in rotate(session.targets, run):
                 what = load.name if load else "searching the highest rate"
-                title = f"run {run + 1} of {found.demand.runs}: {target.label}, {what}"
-                yield Job(target.label, title, partial(_one, found, target, load, run, context))
+                title = f"run {run + 1} of {session.demand.runs}: {target.label}, {what}"
+                yield Job(target.label, title, partial(_run_job, session, target, load, run, context))
 
 
-def _one(
-    found: LoadSession, target: LoadTarget, load: LoadStep | None, run: int, context: PassContext
+def _run_job(
+    session: LoadSession, target: LoadTarget, load: LoadStep | None, run: int, context: PassContext
 ) -> None:
     """Warm up with other queries, run one load, keep its result, and return why it ended early, if it did."""
-    warm = warm_up(target.search, target.others, target.k, target.query, timeout=found.demand.timeout)
-    found.cold.setdefault(target.label, warm)
+    warm = warm_up(target.search, target.others, target.k, target.query, timeout=session.demand.timeout)
+    session.cold.setdefault(target.label, warm)
     if load is None:
-        _highest(found, target, run, context)
+        _highest(session, target, run, context)
         return
-    result = one_pass(context, target, load, run, found.harness)
-    found.passes.append(result)
-    _judge_end(found, result)
-    if GONE in result.loop.stopped and target.label not in found.failed:
+    result = one_pass(context, target, load, run, session.harness)
+    session.passes.append(result)
+    _check_end(session, result)
+    if GONE in result.loop.stopped and target.label not in session.failed:
         target.connect()  # an open loop lost its engine: check whether it is still gone
 
 
-def _judge_end(found: LoadSession, result: Pass) -> None:
+def _check_end(session: LoadSession, result: Pass) -> None:
     stopped = result.loop.stopped
     if stopped == INTERRUPTED:
-        found.stopped = stopped
+        session.stopped = stopped
     elif stopped and (result.load.kind == "closed" or HUNG in stopped or LOST in stopped):
-        found.failed[result.system] = stopped
+        session.failed[result.system] = stopped
     elif not result.loop.answered:
         why = result.loop.error or "no reason given"
         raise StoreError(f"no search of run {result.run + 1} at {result.load.name} was answered: {why}")
 
 
-def _highest(found: LoadSession, target: LoadTarget, run: int, context: PassContext) -> None:
+def _highest(session: LoadSession, target: LoadTarget, run: int, context: PassContext) -> None:
     """The search for the highest rate; each of its loops is a pass."""
-    demand = found.demand
+    demand = session.demand
     assert demand.slo is not None
-    with open_loop_sender(context, target, found.harness) as send:
+    with open_loop_sender(context, target, session.harness) as send:
 
         def try_rate(rate: float) -> Pass:
-            found.passes.append(send(demand.open_load(rate), run))
-            return found.passes[-1]
+            session.passes.append(send(demand.open_load(rate), run))
+            return session.passes[-1]
 
         highest = HIGHEST * max(1, demand.processes)
         highest_rate = max_rate(try_rate, demand.slo, lowest_rate(demand.slo, demand.seconds), highest)
-    found.highest.setdefault(target.label, []).append(highest_rate)
-    found.stopped = highest_rate.stopped
-    last = found.passes[-1].loop.stopped
+    session.highest.setdefault(target.label, []).append(highest_rate)
+    session.stopped = highest_rate.stopped
+    last = session.passes[-1].loop.stopped
     if LOST in last or (HUNG in last and highest_rate.rate is None):
-        found.failed[target.label] = last
+        session.failed[target.label] = last

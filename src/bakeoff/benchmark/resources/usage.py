@@ -260,7 +260,7 @@ class Sampler:
 
     def __enter__(self) -> Self:
         self._begin = time.perf_counter()
-        self._look(scan=True)
+        self._take_sample(scan=True)
         self._thread.start()
         return self
 
@@ -269,7 +269,7 @@ class Sampler:
     ) -> None:
         self._stop.set()
         self._thread.join()
-        self._look(scan=True)
+        self._take_sample(scan=True)
         self._end = time.perf_counter()
         self._energy = self._meter.read()
 
@@ -284,9 +284,9 @@ class Sampler:
         while not self._stop.wait(self._interval):
             scan = time.perf_counter() - scanned > RESCAN
             scanned = time.perf_counter() if scan else scanned
-            self._look(scan)
+            self._take_sample(scan)
 
-    def _look(self, scan: bool) -> None:
+    def _take_sample(self, scan: bool) -> None:
         import psutil
 
         me = psutil.Process()

@@ -108,14 +108,14 @@ def read_table(folder: Path, schema: Schema, *, optional: bool = False) -> pa.Ta
     if optional and not path.is_file():
         return schema.table({name: [] for name, _ in schema.columns})
     try:
-        return _whole(read_parquet(path), schema).cast(schema.arrow())
+        return _add_new_columns(read_parquet(path), schema).cast(schema.arrow())
     except FileNotFoundError as exc:
         raise DataError(f"{path} is missing. The folder was changed; measure again.") from exc
     except (pa.ArrowException, ValueError, OSError) as exc:
         raise DataError(f"{path} cannot be read as a load ({exc}). Measure again.") from exc
 
 
-def _whole(table: pa.Table, schema: Schema) -> pa.Table:
+def _add_new_columns(table: pa.Table, schema: Schema) -> pa.Table:
     """The table with missing newer columns added as null, in schema order."""
     import pyarrow as pa
 

@@ -128,7 +128,7 @@ def _rows(system: str, size: int, run: int, figures: Sequence[TrialFigure]) -> I
     """The figures that `bakeoff scale` keeps, with the index and total seconds."""
 
     def row(figure: str, value: float | None, note: str = "") -> ScaleRow:
-        return ScaleRow(SIZE, system, "default", size, run, None, figure, value, note)
+        return ScaleRow(SIZE, system, "default", size, run, None, figure=figure, value=value, note=note)
 
     found = {one.name: one for one in figures}
     for name, title in KEPT.items():

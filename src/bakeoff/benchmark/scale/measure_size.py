@@ -74,7 +74,17 @@ class ScaleJob:
         at: float | None = None,
     ) -> ScaleRow:
         """One figure of this job."""
-        return ScaleRow(kind or self.kind, self.spec, setting, self.size, self.run, at, figure, value, note)
+        return ScaleRow(
+            kind or self.kind,
+            self.spec,
+            setting,
+            self.size,
+            self.run,
+            at,
+            figure=figure,
+            value=value,
+            note=note,
+        )
 
 
 def run_job(job: ScaleJob) -> list[ScaleRow]:

@@ -89,7 +89,7 @@ def _npz(path: Path) -> RawVectors:
     try:
         with zipfile.ZipFile(path) as packed:
             for member in packed.infolist():
-                _believe(path, member.filename.removesuffix(".npy"), member.file_size)
+                _check_claimed_bytes(path, member.filename.removesuffix(".npy"), member.file_size)
         with np.load(path, allow_pickle=False) as archive:
             names = list(archive.files)
             arrays = {name: archive[name] for name in names if name in _READ_NAMES}
@@ -113,7 +113,7 @@ def _hdf5(path: Path) -> RawVectors:
     try:
         with h5py.File(path, "r") as file:
             names = [str(name) for name in file]
-            arrays = {name: _whole(path, name, file) for name in names if name in _READ_NAMES}
+            arrays = {name: _read_array(path, name, file) for name in names if name in _READ_NAMES}
             metric = _hdf5_metric(path, _distance(path, file))
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as exc:
         raise DataError(f"{path.name} is not an HDF5 file: {exc}. Fetch it again.") from exc
@@ -125,7 +125,7 @@ def _hdf5(path: Path) -> RawVectors:
     return RawVectors(base, _find_array(arrays, QUERY_NAMES), _find_array(arrays, TRUTH_NAMES), metric)
 
 
-def _whole(path: Path, name: str, file: Any) -> np.ndarray:
+def _read_array(path: Path, name: str, file: Any) -> np.ndarray:
     """A dataset as an array; one stored in another file is refused before that file is opened."""
     import h5py
 
@@ -138,11 +138,11 @@ def _whole(path: Path, name: str, file: Any) -> np.ndarray:
         raise DataError(f"{path.name}: {name} is not a dataset of numbers. Store the vectors as numbers.")
     if item.external or item.is_virtual:
         raise DataError(f"{path.name}: {name} is stored in another file. Store the vectors in this one.")
-    _believe(path, name, item.nbytes)
+    _check_claimed_bytes(path, name, item.nbytes)
     return np.asarray(item[()])
 
 
-def _believe(path: Path, name: str, claimed: int) -> None:
+def _check_claimed_bytes(path: Path, name: str, claimed: int) -> None:
     """Refuse an array that claims far more bytes than its file can hold."""
     size = path.stat().st_size
     if claimed > most_bytes(path):
@@ -236,13 +236,13 @@ def _holds_vectors(kind: Any) -> bool:
 
 
 def _folder(folder: Path) -> RawVectors:
-    base = _one(folder, BASE_NAMES, VECTOR_SUFFIXES)
+    base = _only_file(folder, BASE_NAMES, VECTOR_SUFFIXES)
     if base is None:
         raise DataError(
             f"{folder} has no base file: a name ending in 'base' or 'train' with {', '.join(VECTOR_SUFFIXES)}."
         )
-    query = _one(folder, QUERY_NAMES, VECTOR_SUFFIXES)
-    truth = _one(folder, TRUTH_NAMES, TRUTH_SUFFIXES)
+    query = _only_file(folder, QUERY_NAMES, VECTOR_SUFFIXES)
+    truth = _only_file(folder, TRUTH_NAMES, TRUTH_SUFFIXES)
     metric = "l2" if base.suffix in (".fvecs", ".bvecs") else ""
     return RawVectors(
         vectors(base), vectors(query) if query else None, _truth(truth) if truth else None, metric
@@ -253,7 +253,7 @@ def _truth(path: Path) -> np.ndarray:
     return _npy(path) if path.suffix == ".npy" else _vecs(path, np.dtype("<i4"))
 
 
-def _one(folder: Path, names: tuple[str, ...], suffixes: tuple[str, ...]) -> Path | None:
+def _only_file(folder: Path, names: tuple[str, ...], suffixes: tuple[str, ...]) -> Path | None:
     """The only file of a folder whose name ends like this; two are an error."""
     found = [p for p in sorted(folder.iterdir()) if p.suffix in suffixes and p.stem.lower().endswith(names)]
     if len(found) > 1:

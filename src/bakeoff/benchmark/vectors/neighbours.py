@@ -60,7 +60,7 @@ def truth_of(
     """
     depth = min(depth, len(dataset.base))
     if dataset.neighbours is not None and dataset.neighbours.shape[1] >= depth:
-        return _given(dataset, depth)
+        return _verified_truth(dataset, depth)
     name = fingerprint("neighbours", VERSION, dataset.fingerprint, dataset.metric, depth)
 
     def write(folder: Path) -> None:
@@ -102,7 +102,7 @@ def settle_candidates(
         unsure = np.flatnonzero(found.scores.min(axis=1) + error >= edge)
         for begin in range(0, len(unsure), AGAIN):
             some = unsure[begin : begin + AGAIN]
-            _ask_again(base, queries[some], metric, (edge - error)[some], nearest, some)
+            _search_again(base, queries[some], metric, (edge - error)[some], nearest, some)
     return nearest
 
 
@@ -127,7 +127,7 @@ def _errors(base: np.ndarray, queries: np.ndarray, metric: Metric) -> np.ndarray
     return (base.shape[1] + 16) * UNIT * (size if metric is Metric.DOT else size + longest**2)
 
 
-def _ask_again(
+def _search_again(
     base: np.ndarray,
     queries: np.ndarray,
     metric: Metric,
@@ -164,12 +164,12 @@ def distances(base: np.ndarray, queries: np.ndarray, ids: np.ndarray, metric: Me
     for part in blocks(len(ids), max(1, ids.shape[1]) * base.shape[1] * 16):
         rows = base[np.maximum(ids[part], 0)].astype(np.float64)
         one = queries[part].astype(np.float64)
-        found[part] = _apart(rows, one, metric)
+        found[part] = _pair_distances(rows, one, metric)
     found[ids < 0] = np.inf
     return found
 
 
-def _apart(rows: np.ndarray, one: np.ndarray, metric: Metric) -> np.ndarray:
+def _pair_distances(rows: np.ndarray, one: np.ndarray, metric: Metric) -> np.ndarray:
     if metric is Metric.L2:
         rows -= one[:, None, :]
         return np.einsum("qkd,qkd->qk", rows, rows)
@@ -180,7 +180,7 @@ def _apart(rows: np.ndarray, one: np.ndarray, metric: Metric) -> np.ndarray:
     return 1 - np.divide(dot, length, out=np.zeros_like(dot), where=length > 0)
 
 
-def _given(dataset: VectorSet, depth: int) -> ExactNeighbours:
+def _verified_truth(dataset: VectorSet, depth: int) -> ExactNeighbours:
     """The given truth, after recomputing a sample of it."""
     assert dataset.neighbours is not None
     ids = dataset.neighbours[:, :depth]
@@ -307,7 +307,7 @@ def candidates_by(
     names = search.names()
     with workers.keep_running():
         spread = ShardedRun(workers.executor, order, search.take, label="exact neighbours", needs=APART)
-        pool.fill(names, lambda at: _work(order, search.take(at)), batch=1, spread=spread)
+        pool.fill(names, lambda at: _search_blocks(order, search.take(at)), batch=1, spread=spread)
     return _merge_blocks(pool, names, search.step, len(queries), depth)
 
 
@@ -321,7 +321,7 @@ class NearOrder:
 
     def open(self) -> LoadedPlugin:
         """Nothing to load."""
-        return LoadedPlugin(lambda rows: _work(self, rows))
+        return LoadedPlugin(lambda rows: _search_blocks(self, rows))
 
 
 class _Blocks:
@@ -352,7 +352,7 @@ def _step(base: np.ndarray) -> int:
     return max(1, BLOCK_BYTES // (4 * base.shape[1] * BASE_BLOCK)) * BASE_BLOCK
 
 
-def _work(order: NearOrder, rows: pa.Table) -> BatchRows:
+def _search_blocks(order: NearOrder, rows: pa.Table) -> BatchRows:
     """The candidates of each block; rows are counted from the block's first."""
     import pyarrow as pa
 
