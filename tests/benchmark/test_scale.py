@@ -218,9 +218,9 @@ def test_filters_against_brute_force(tmp_path: Path) -> None:
     (candidate,) = parse_store_specs(["exact"])
     store, _ = fill_store(candidate, data, field, tmp_path / "index")
     found = search_filtered(store, candidate.query(None), data, field, 0.2, 5, 60.0)
-    assert found.knn == 1.0 and found.matching == int((field < 2000).sum()) and found.short == 0
+    assert found["knn"] == 1.0 and found["matching"] == int((field < 2000).sum()) and found["short"] == 0
     few = search_filtered(store, candidate.query(None), data, field, 0.001, 5, 60.0)
-    assert few.matching < 5 and few.knn == 1.0
+    assert few["matching"] < 5 and few["knn"] == 1.0
 
 
 def test_a_store_that_ignores_the_filter_is_found_out(tmp_path: Path, register: Register) -> None:

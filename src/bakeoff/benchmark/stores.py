@@ -237,12 +237,10 @@ def build_store(
     candidate: StoreSpec, dataset: VectorSet, home: Path, pids: Iterable[int] = (), part: str = ""
 ) -> BuiltStore:
     """Insert every base vector and wait for the index; ids are row numbers, `pids` the store's server processes."""
-    with fill_batches(candidate, dataset, home, part) as (store, collection), Sampler(pids=pids) as sampler:
+    with locked_store(candidate, dataset, home, part) as (store, collection), Sampler(pids=pids) as sampler:
         begin = time.perf_counter()
         store.create(collection.name, dataset.dims, dataset.metric)
-        for first in range(0, len(dataset.base), BATCH):
-            rows = dataset.base[first : first + BATCH]
-            store.insert(Batch(np.arange(first, first + len(rows), dtype=np.int64), vectors=rows))
+        insert_rows(store, dataset.base)
         inserted = time.perf_counter()
         store.ready()
         ready = time.perf_counter()
@@ -261,8 +259,18 @@ def build_store(
     )
 
 
+def insert_rows(
+    store: CompleteStore, rows: np.ndarray, payloads: list[dict[str, str | int | float]] | None = None
+) -> None:
+    """Insert all rows in batches; ids are row numbers."""
+    for first in range(0, len(rows), BATCH):
+        part = slice(first, min(first + BATCH, len(rows)))
+        ids = np.arange(part.start, part.stop, dtype=np.int64)
+        store.insert(Batch(ids, vectors=rows[part], payloads=payloads[part] if payloads else None))
+
+
 @contextlib.contextmanager
-def fill_batches(
+def locked_store(
     candidate: StoreSpec, dataset: VectorSet, home: Path, part: str = ""
 ) -> Iterator[tuple[CompleteStore, Collection]]:
     """A store and its locked collection name; neither remains after a failure."""

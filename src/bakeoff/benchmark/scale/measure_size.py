@@ -249,13 +249,9 @@ def _filters(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[ScaleR
             found = search_filtered(
                 store, query, dataset, field, share=share, k=options.k, timeout=options.timeout
             )
-            row = partial(job.row, at=share)
-            yield row("matching", found.matching)
-            yield row("knn", found.knn)
-            yield row("p50_ms", found.p50_ms)
-            yield row("p99_ms", found.p99_ms, "" if found.p99_ms is not None else "too few samples for p99")
-            yield row("qps", found.qps)
-            yield row("short", found.short)
+            for figure, value in found.items():
+                unknown = figure == "p99_ms" and value is None
+                yield job.row(figure, value, "too few samples for p99" if unknown else "", at=share)
     finally:
         collection.end(store)
 

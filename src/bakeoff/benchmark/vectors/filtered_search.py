@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bakeoff.benchmark.stores import BATCH, Collection, StoreSpec, fill_batches
+from bakeoff.benchmark.stores import Collection, StoreSpec, insert_rows, locked_store
 from bakeoff.benchmark.vectors.datasets import VectorSet
 from bakeoff.benchmark.vectors.neighbours import ExactNeighbours, exact_neighbours
 from bakeoff.benchmark.vectors.quality import answer_quality
@@ -16,7 +15,7 @@ from bakeoff.errors import SettingError, StoreError
 from bakeoff.pipeline.loops.closed_loop import WARM_UP, closed_loop, warm_up
 from bakeoff.pipeline.loops.loop_times import statistics
 from bakeoff.protocols import CompleteStore, SupportsPayload
-from bakeoff.types import Batch, Condition, Hits, PayloadField, Where
+from bakeoff.types import Condition, Hits, PayloadField, Where
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -24,19 +23,6 @@ if TYPE_CHECKING:
 
 FIELD = PayloadField("bucket", "integer")
 BUCKETS = 10_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilteredQueries:
-    """Search under one filter: matching rows, recall among them, milliseconds, answers that are too short."""
-
-    share: float
-    matching: int
-    knn: float | None
-    p50_ms: float | None
-    p99_ms: float | None
-    qps: float | None
-    short: int
 
 
 def supports(candidate: StoreSpec) -> bool:
@@ -65,16 +51,10 @@ def fill_store(
     candidate: StoreSpec, dataset: VectorSet, field: np.ndarray, home: Path
 ) -> tuple[CompleteStore, Collection]:
     """The store with every row and its payload, ready to search, and its collection."""
-    with fill_batches(candidate, dataset, home, "filtered") as (store, collection):
+    with locked_store(candidate, dataset, home, "filtered") as (store, collection):
         store.declare((FIELD,))
         store.create(collection.name, dataset.dims, dataset.metric)
-        for first in range(0, len(dataset.base), BATCH):
-            rows = dataset.base[first : first + BATCH]
-            payloads: list[dict[str, str | int | float]] = [
-                {FIELD.name: int(bucket)} for bucket in field[first : first + len(rows)]
-            ]
-            ids = np.arange(first, first + len(rows), dtype=np.int64)
-            store.insert(Batch(ids, vectors=rows, payloads=payloads))
+        insert_rows(store, dataset.base, [{FIELD.name: int(bucket)} for bucket in field])
         store.ready()
     return store, collection
 
@@ -96,8 +76,11 @@ def search_filtered(
     share: float,
     k: int,
     timeout: float,
-) -> FilteredQueries:
-    """Search every query once under the filter; a result that does not match is the store's failure."""
+) -> dict[str, float | None]:
+    """Every query once under the filter: matching rows, recall among them, times, answers that are too short.
+
+    A result that does not match is the store's failure.
+    """
     condition, truth = filter_of(share), truth_where(dataset, field, share, k)
 
     def search(vector: np.ndarray, wanted: int, arguments: BaseModel) -> Hits:
@@ -112,16 +95,14 @@ def search_filtered(
     times = {
         row.name: row.milliseconds for row in statistics(loop.done, len(loop.nanoseconds) - len(loop.done))
     }
-    matching = int((field < round(share * BUCKETS)).sum())
-    return FilteredQueries(
-        share=share,
-        matching=matching,
-        knn=found.knn,
-        p50_ms=times["p50_ms"],
-        p99_ms=times["p99_ms"],
-        qps=loop.qps_measured,
-        short=found.short,
-    )
+    return {
+        "matching": int((field < round(share * BUCKETS)).sum()),
+        "knn": found.knn,
+        "p50_ms": times["p50_ms"],
+        "p99_ms": times["p99_ms"],
+        "qps": loop.qps_measured,
+        "short": found.short,
+    }
 
 
 def _check(answers: list[Hits], field: np.ndarray, share: float) -> None:
