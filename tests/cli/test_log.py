@@ -63,9 +63,10 @@ def test_wandb_keeps_one_entry_per_system_offline(
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     monkeypatch.setenv("WANDB_SILENT", "true")
-    assert cli("log", ran.result.path, "--to", "wandb", "--json").json["entries"] == len(
-        ran.result.record.systems
-    )
+    logged = cli("log", ran.result.path, "--to", "wandb", "--json")
+    assert logged.json["entries"] == len(ran.result.record.systems)
+    assert (logged.json["offline"], Path(logged.json["place"])) == (True, tmp_path / "wandb")
+    assert "WARNING" not in logged.err
     written = list(tmp_path.rglob("*.wandb"))
     assert len(written) == len(ran.result.record.systems)
     data = b"".join(record for path in written for record in _wandb_records(path))

@@ -53,6 +53,15 @@ def noisy(n: int, gap: float, seed: int = 1) -> np.ndarray:
     return rng.uniform(0.4, 0.6, n) + rng.uniform(-0.2, 0.2, (2, n)) - np.array([[0.0], [gap]])
 
 
+def test_scores_of_beaten_systems_are_not_among_the_best_possible_ones() -> None:
+    values = np.ones((3, 40))
+    values[2] = np.linspace(0.0, 0.6, 40)
+    found = recommended(values, (HYBRID, WORDS, WORDS))
+    assert found.system == "words"
+    assert "the best 2 systems: each of their scores" in found.sentence
+    assert "every score" in recommended(values[:2]).sentence
+
+
 def test_tied_systems_are_decided_by_what_they_need() -> None:
     found = recommended(noisy(60, 0.0, seed=3))
     assert (found.system, found.strength, found.grounds) == ("words", Strength.START, Grounds.TIED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -253,8 +254,11 @@ def log(
     files = _files(run) if with_report else ()
     logged = log_run(result, Tracker(to), project, files)
     console.print_json(logged)
-    console.print_line(f"Logged   {logged.entries} systems of {result.record.run} to {logged.project}")
+    systems = "system" if logged.entries == 1 else "systems"
+    console.print_line(f"Logged   {logged.entries} {systems} of {result.record.run} to {logged.project}")
     console.print_line(f"See      {logged.place}")
+    if logged.offline:
+        console.print_line(f"Upload   wandb sync {shlex.quote(logged.place)}/offline-run-*")
 
 
 def _files(run: Path) -> tuple[Path, ...]:

@@ -69,14 +69,14 @@ def take(
     choice = TakenSystem(plan=plan, result=result, system=chosen, framework=Framework(framework))
     write_project(choice, out)
     if not test:
-        _print_taken(out, chosen.label)
+        _print_taken(choice, out)
         return 0
     with contextlib.ExitStack() as on_failure:
         on_failure.callback(shutil.rmtree, out, ignore_errors=True)
         outcome, note = _replay(choice, out)
         on_failure.pop_all()
     sentence = f"{outcome.sentence}{note}"
-    _print_taken(out, chosen.label, sentence=sentence, passed=outcome.passed)
+    _print_taken(choice, out, sentence=sentence, passed=outcome.passed)
     for line in outcome.differences:
         console.print_line(f"  {line}")
     return 0 if outcome.passed else 1
@@ -101,18 +101,20 @@ def _replay(choice: TakenSystem, out: Path) -> tuple[ReplayReport, str]:
 
 
 def _print_taken(
+    choice: TakenSystem,
     out: Path,
-    label: str,
     *,
     sentence: str = "Not tested: run selftest.py.",
     passed: bool = True,
 ) -> None:
+    from bakeoff.report.exports.project import model_downloads
+
+    label = choice.system.label
     console.print_json({"system": label, "folder": str(out), "self_test": sentence, "passed": passed})
     console.print_line(f"Took     {label} into {out}/")
     console.print_line(f"Tested   {sentence}")
-    console.print_line(
-        f"Next     cd {shlex.quote(str(out))}; pip install -r requirements.txt; python ingest.py"
-    )
+    steps = (f"cd {shlex.quote(str(out))}", "pip install -r requirements.txt", *model_downloads(choice.system))
+    console.print_line(f"Next     {' && '.join((*steps, 'python ingest.py'))}")
 
 
 @with_json

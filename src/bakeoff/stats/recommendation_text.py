@@ -163,10 +163,13 @@ class _Words:
         return f"It has the best mean, but {self._yours} can't show that it is the best{self._price()}"
 
     def _too_easy(self) -> str:
-        share = self.made.case.share_at_best or 0.0
-        scores = "every score is" if share == 1 else f"{100 * share:.0f} % of the scores are"
-        easy = "Your only question is" if self.made.case.comparison.common == 1 else "Your questions are"
-        return f"{easy} too easy to rank by quality: {scores} the best possible{self._price()}"
+        case = self.made.case
+        share, some = case.share_at_best or 0.0, len(case.group) < len(case.comparison.ranking)
+        every, of_all = ("each of their scores is", "their") if some else ("every score is", "the")
+        scores = every if share == 1 else f"{100 * share:.0f} % of {of_all} scores are"
+        easy = "Your only question is" if case.comparison.common == 1 else "Your questions are"
+        ranked = f"the best {len(case.group)} systems" if some else "by quality"
+        return f"{easy} too easy to rank {ranked}: {scores} the best possible{self._price()}"
 
     @property
     def _yours(self) -> str:

@@ -304,7 +304,6 @@ def print_field(name: str, text: str, indent: int = LABEL) -> None:
 def _heading(measure: str) -> str:
     parsed = parse(measure)
     unit, name = parsed.unit, str(parsed).split("(", maxsplit=1)[0]
-    name = f"M{name}" if name.startswith("RR") else name  # the mean of RR is called MRR
     return f"{name}\n({unit})" if unit else name
 
 

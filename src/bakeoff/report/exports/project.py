@@ -249,7 +249,7 @@ def _template_words(choice: TakenSystem, questions: int) -> dict[str, Any]:
         if summary and summary.n
         else "not scored",
         "parts": list(_part_rows(system)),
-        "pulls": _pulls(system),
+        "pulls": model_downloads(system),
         "python": f"{sys.version_info.major}.{sys.version_info.minor}",
     }
 
@@ -274,7 +274,7 @@ def _part_rows(system: System) -> Iterator[tuple[str, str]]:
                 )
 
 
-def _pulls(system: System) -> list[str]:
+def model_downloads(system: System) -> list[str]:
     """The commands that download weights which no package contains."""
     found = [_weights(part) for part in system.parts if part is not None]
     return [f"bakeoff models pull {one[0]}" for one in found if one is not None]

@@ -22,6 +22,8 @@ from bakeoff.types import Status, TableRow
 
 PARTS = ("chunker", "embedder", "store", "mode", "reranker")
 RUN_TAG = "bakeoff.run"
+WANDB_SECONDS = 300.0
+"""For the start of W&B's own process: its 30 seconds are too few on a busy machine."""
 
 
 class Tracker(StrEnum):
@@ -44,18 +46,20 @@ class TrackedSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedRun:
-    """What was logged, and where to see it."""
+    """What was logged, and where to see it; `offline` if it was written to a folder and not sent."""
 
     tracker: Tracker
     project: str
     entries: int
     place: str
+    offline: bool
 
 
 def log_run(result: Result, tracker: Tracker, project: str, files: tuple[Path, ...] = ()) -> LoggedRun:
     """Log every system of a run, and some files, under a project; the same run is not logged twice."""
-    place = _LOGGERS[tracker](result, project, files)
-    return LoggedRun(tracker=tracker, project=project, entries=len(result.record.systems), place=place)
+    place, offline = _LOGGERS[tracker](result, project, files)
+    entries = len(result.record.systems)
+    return LoggedRun(tracker=tracker, project=project, entries=entries, place=place, offline=offline)
 
 
 def tracked_systems(result: Result) -> list[TrackedSystem]:
@@ -119,7 +123,8 @@ def _tags(result: Result) -> Iterator[tuple[str, str]]:
         yield "bakeoff.strength", str(result.recommendation.strength)
 
 
-def _log_mlflow(result: Result, project: str, files: tuple[Path, ...]) -> str:
+def _log_mlflow(result: Result, project: str, files: tuple[Path, ...]) -> tuple[str, bool]:
+    """Log to MLflow; the address of the server or file."""
     try:
         import mlflow
     except ImportError as exc:
@@ -131,7 +136,7 @@ def _log_mlflow(result: Result, project: str, files: tuple[Path, ...]) -> str:
         raise MissingExtraError(f"{place} needs the full MLflow package ({exc}): pip install mlflow") from exc
     except mlflow.MlflowException as exc:
         raise DataError(f"MLflow at {place} failed: {redact(str(exc))} Check MLFLOW_TRACKING_URI.") from exc
-    return place
+    return place, False
 
 
 def _write_mlflow(mlflow: ModuleType, result: Result, project: str, files: tuple[Path, ...]) -> None:
@@ -169,13 +174,15 @@ def _system_tags(system: TrackedSystem) -> dict[str, str]:
     return {**tags, "bakeoff.reason": system.reason} if system.reason else tags
 
 
-def _log_wandb(result: Result, project: str, files: tuple[Path, ...]) -> str:
+def _log_wandb(result: Result, project: str, files: tuple[Path, ...]) -> tuple[str, bool]:
+    """Log to W&B; the address of the last entry, or the folder of offline entries."""
     try:
         import wandb
     except ImportError as exc:
         raise MissingExtraError("wandb needs wandb: pip install 'bakeoff[wandb]'") from exc
-    group, place = result.record.run, ""
+    group, place, offline = result.record.run, "", False
     try:
+        wandb.setup(wandb.Settings(x_service_wait=WANDB_SECONDS))
         for system in tracked_systems(result):
             with wandb.init(
                 project=project,
@@ -188,22 +195,27 @@ def _log_wandb(result: Result, project: str, files: tuple[Path, ...]) -> str:
                 tags=["recommended"] if system.recommended else [],
                 config={**system.params, **dict(_tags(result))},
                 settings=wandb.Settings(
-                    silent=True, console="off", x_disable_stats=True, x_disable_meta=True
+                    silent=True,
+                    console="off",
+                    x_disable_stats=True,
+                    x_disable_meta=True,
+                    init_timeout=WANDB_SECONDS,
                 ),
             ) as one:
                 one.summary.update({**system.metrics, **({"reason": system.reason} if system.reason else {})})
                 if system.recommended:
                     for path in files:
                         one.log_artifact(str(path), name=f"{metric_name(group)}-{path.stem}", type="report")
-                place = one.url or one.dir
+                offline = one.offline
+                place = str(Path(one.dir).parents[1]) if offline else one.url or project
     except wandb.Error as exc:
         raise DataError(
             f"Weights & Biases failed: {redact(str(exc))}. Log in with `wandb login`, or set WANDB_MODE=offline."
         ) from exc
-    return place
+    return place, offline
 
 
-_LOGGERS: dict[Tracker, Callable[[Result, str, tuple[Path, ...]], str]] = {
+_LOGGERS: dict[Tracker, Callable[[Result, str, tuple[Path, ...]], tuple[str, bool]]] = {
     Tracker.MLFLOW: _log_mlflow,
     Tracker.WANDB: _log_wandb,
 }
