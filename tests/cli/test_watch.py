@@ -56,6 +56,18 @@ def test_an_unchanged_experiment_passes(place: Path, cli: Callable[..., Any]) ->
     assert (place / "w.md").read_text().startswith("# Watch of base\n")
 
 
+def test_a_store_that_is_gone_fails_the_watch_and_is_named(place: Path, cli: Callable[..., Any]) -> None:
+    experiment = yaml.safe_load((place / "bakeoff.yaml").read_text())
+    gone = {"qdrant": {"url": "http://127.0.0.1:9"}}
+    (place / "bakeoff.yaml").write_text(yaml.safe_dump({**experiment, "stores": ["exact", gone]}))
+    assert cli("run", "bakeoff.yaml", "--out", "partial", "--quiet").code == 1
+    done = cli("watch", "partial", "--out", "again", "--slower", 1000, "--json")
+    found = json.loads(done.out)
+    assert (done.code, found["passed"]) == (1, False)
+    (one,) = [one for one in found["findings"] if one["level"] == "failed"]
+    assert one["check"] == "systems" and "http://127.0.0.1:9" in one["text"]
+
+
 def test_lost_documents_fail_and_moved_results_warn(place: Path, cli: Callable[..., Any]) -> None:
     for word in WORDS[:5]:
         (place / "docs" / f"{word}.md").write_text("# Empty\n\nNothing.\n")

@@ -113,7 +113,11 @@ def _print_taken(
     console.print_json({"system": label, "folder": str(out), "self_test": sentence, "passed": passed})
     console.print_line(f"Took     {label} into {out}/")
     console.print_line(f"Tested   {sentence}")
-    steps = (f"cd {shlex.quote(str(out))}", "pip install -r requirements.txt", *model_downloads(choice.system))
+    steps = (
+        f"cd {shlex.quote(str(out))}",
+        "pip install -r requirements.txt",
+        *model_downloads(choice.system),
+    )
     console.print_line(f"Next     {' && '.join((*steps, 'python ingest.py'))}")
 
 

@@ -53,7 +53,7 @@ def watch(
     """Measure a baseline again and report what changed.
 
     Checks quality, the models' vectors, results, latency and, with --questions, the kind of question.
-    Exit 1 if quality is not shown to hold or a model changed; with --strict also for warnings.
+    Exit 1 if a system failed, quality is not shown to hold or a model changed; with --strict also for warnings.
     """
     import bakeoff
     from bakeoff.runs.live.plan_of_run import plan_of_run
@@ -73,7 +73,7 @@ def watch(
         [[finding.check, finding.level.value, finding.text] for finding in report.shown],
     )
     console.print_line(f"{'Passed' if passed else 'Failed'}   {after.path} against {baseline}")
-    return 0 if passed and not after.failed else 1
+    return 0 if passed else 1
 
 
 def _question_finding(plan: Plan, path: Path) -> WatchFinding:

@@ -205,7 +205,7 @@ class _Words:
         if self.made.system != self.made.best and self.made.best is not None:
             return self.made.best
         gone = [one for one in self.made.candidates if one not in self.made.choice.left]
-        if not gone and self.made.grounds is Grounds.BEATS_ALL:
+        if not gone and self.made.grounds in (Grounds.BEATS_ALL, Grounds.BEST_MEAN):
             gone = list(self.made.case.rivals)
         return gone[0] if gone else None
 

@@ -97,7 +97,9 @@ def translate_errors(
                 raise
             except errors as exc:
                 name = engine or getattr(args[0], "engine", "the store")
-                text = f"{name}, {method.__name__.lstrip('_')}: {exc}{advice(exc)}{_not_listening(exc)}"
+                text = (
+                    f"{name}, {method.__name__.lstrip('_')}: {exc}{advice(exc)}{_not_listening(exc, args[0])}"
+                )
                 raise StoreError(redact(text)) from exc
 
         return cast(D, call)
@@ -105,10 +107,12 @@ def translate_errors(
     return decorate
 
 
-def _not_listening(exc: Exception) -> str:
-    """Advice where nothing listens at the server's address; empty for other errors."""
+def _not_listening(exc: Exception, store: object) -> str:
+    """Advice where nothing listens at the server's address, with the store's `address`; empty for other errors."""
     refused = isinstance(exc, ConnectionRefusedError) or "connection refused" in str(exc).lower()
-    return ". Check that the server is running and its address is correct" if refused else ""
+    address = getattr(store, "address", "")
+    at = f" by {address}" if address else ""
+    return f"{at}. Check that the server is running and its address is correct" if refused else ""
 
 
 def make_hits(ids: Any, scores: Any) -> Hits:

@@ -70,6 +70,7 @@ class QdrantServer(QdrantWords):
     }
 
     def __init__(self, url: str, key: str | None, build: Build) -> None:
+        self.address = url
         seconds = request_timeout()
         self._client = QdrantClient(
             url=url, api_key=key, timeout=math.ceil(seconds), check_compatibility=False,

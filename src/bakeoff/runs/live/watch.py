@@ -74,7 +74,9 @@ class WatchReport:
         return (
             *rest,
             *(
-                WatchFinding(check, WatchLevel.FINE, f"{PER_SYSTEM[check]}: {n} systems")
+                WatchFinding(
+                    check, WatchLevel.FINE, f"{PER_SYSTEM[check]}: {n} {'system' if n == 1 else 'systems'}"
+                )
                 for check, n in counts.items()
             ),
         )
@@ -92,6 +94,7 @@ def watch_runs(
     gate = run_gate(baseline, again, GateRules(rules.margin), renamed=renamed)
     labels = same_systems(baseline, again, renamed or {})
     findings = (
+        *_failure_findings(again),
         _gate_finding(gate),
         _model_finding(baseline, again),
         *(_overlap_finding(baseline, again, old, new, rules) for old, new in labels.items()),
@@ -99,6 +102,14 @@ def watch_runs(
         *([drift] if drift else []),
     )
     return WatchReport(gate=gate, findings=findings)
+
+
+def _failure_findings(again: Result) -> list[WatchFinding]:
+    """One finding per system that failed in the new run, with its reason."""
+    return [
+        WatchFinding("systems", WatchLevel.FAILED, f"{system} failed: {reason}")
+        for system, reason in again.failed.items()
+    ]
 
 
 def _gate_finding(gate: GateResult) -> WatchFinding:
