@@ -365,7 +365,8 @@ def _check_rows(vectors: object, names: list[str], texts: list[str], model: Mode
     bad = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
     if bad.size:
         raise EmbedderError(
-            f"{model.name}: the vector of {names[bad[0]]} is not finite ({bad.size} of {len(names)} in its batch)."
+            f"{model.name}: the vector of {names[bad[0]]} is not finite ({bad.size} of {len(names)} in its batch). "
+            "The weights are damaged, or the model overflows: try it with `bakeoff test model`."
         )
     if len(texts) > 1:  # one text may contain nothing the model knows; the whole set is checked at the end
         require_direction(matrix, texts, model.name)

@@ -159,6 +159,25 @@ def test_what_is_missing_is_named(tmp_path: Path, exported: Path) -> None:
         _ = made(exported, pooling="mean").info
 
 
+def test_a_model_that_reads_fewer_tokens_than_declared_is_refused_in_one_sentence(exported: Path) -> None:
+    model = onnx.load(exported / "model.onnx")
+    (node,) = (one for one in model.graph.node if one.op_type == "Mul")
+    node.input[0] = "placed"
+    places = numpy_helper.from_array(np.ones((1, 8, 6), np.float32), "places")
+    model.graph.initializer.append(places)
+    model.graph.node.insert(0, helper.make_node("Add", ["rows", "places"], ["placed"]))
+    nodes = sorted(model.graph.node, key=lambda one: one.op_type == "Mul")
+    gather = next(one for one in nodes if one.op_type == "Gather")
+    ordered = [gather, *(one for one in nodes if one is not gather)]
+    del model.graph.node[:]
+    model.graph.node.extend(ordered)
+    onnx.save(model, exported / "model.onnx")
+    embedder = OnnxEmbedder(OnnxEmbedder.Params(folder=exported, pooling="mean"))
+    with pytest.raises(EmbedderError, match="max_tokens") as refused:
+        embedder.embed(["w1 " * 14], Role.DOCUMENT)
+    assert "onnxruntime_src" not in str(refused.value) and "ONNXRuntimeError" not in str(refused.value)
+
+
 def test_a_graph_with_other_inputs_is_refused(exported: Path) -> None:
     model = onnx.load(exported / "model.onnx")
     model.graph.input.append(helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["n"]))

@@ -21,8 +21,10 @@ from bakeoff.plugins.embedders.onnx_engine import (
     TokenIds,
     _session,
     available_cores,
+    ort_reason,
 )
 from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, declared_pooling, read_model, token_graph
+from bakeoff.runtime.count_text import count
 from bakeoff.storage.weights import sha256
 from bakeoff.types import ModelInfo, Role
 
@@ -162,8 +164,8 @@ class _PoolingEngine(OnnxEngine):
             answer = self._session.run([self._output], {name: _FEEDS[name](rows) for name in self._inputs})[0]
         except REFUSED as exc:
             raise EmbedderError(
-                f"ONNX Runtime failed on {len(ids)} texts of {rows.shape[1]} tokens: {exc}. Lower max_tokens "
-                "if the model reads fewer."
+                f"ONNX Runtime failed on {count(len(ids), 'text')} of {rows.shape[1]} tokens: {ort_reason(exc)}. "
+                "Lower max_tokens if the model reads fewer."
             ) from exc
         _check(answer, len(ids), self.pooling)
         vectors = _pool(answer, self.pooling).astype(np.float32)

@@ -28,6 +28,8 @@ _SLAB = (
 _BATCH_TOKENS = 512  # above this, a larger batch no longer raises the rate and leaves the second-level cache
 _CHARACTERS_A_TOKEN = 16
 _SPACE = re.compile("[ \n]")
+_ORT_CODES = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")
+_ORT_PLACE = re.compile(r"^Non-zero status code.*?Status Message: (?:\S+:\d+ .*? was false\. )?", re.DOTALL)
 REFUSED = (
     ort_errors.Fail,
     ort_errors.InvalidArgument,
@@ -138,6 +140,12 @@ def _encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[TokenIds]:
         ) from exc
 
 
+def ort_reason(error: Exception) -> str:
+    """ONNX Runtime's own sentence, without its codes and places in source files."""
+    text = _ORT_CODES.sub("", str(error))
+    return _ORT_PLACE.sub("", text).replace("\\n", "").strip().rstrip(".")
+
+
 def _session(graph: Path, optimise: bool) -> onnxruntime.InferenceSession:
     """A session that computes in the calling thread.
 
@@ -163,5 +171,6 @@ def _session(graph: Path, optimise: bool) -> onnxruntime.InferenceSession:
         return session
     except REFUSED as exc:
         raise EmbedderError(
-            f"ONNX Runtime {onnxruntime.__version__} could not load {graph}: {exc}. Delete it and try again."
+            f"ONNX Runtime {onnxruntime.__version__} could not load {graph}: {ort_reason(exc)}. The file is "
+            "damaged or not an ONNX graph: fetch or export the model again."
         ) from exc

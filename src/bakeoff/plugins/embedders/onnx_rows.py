@@ -20,7 +20,7 @@ from tokenizers import Encoding, Tokenizer
 from bakeoff.errors import EmbedderError
 from bakeoff.plugins import _tokenizers as tokenizers
 from bakeoff.plugins.embedders._shared import StartedModel
-from bakeoff.plugins.embedders.onnx_engine import REFUSED, _groups, _session, available_cores
+from bakeoff.plugins.embedders.onnx_engine import REFUSED, _groups, _session, available_cores, ort_reason
 from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, read_model, token_graph
 
 _FEEDS: dict[str, Callable[[Encoding], Sequence[int]]] = {
@@ -145,7 +145,9 @@ class OnnxRows:
         try:
             answer = np.asarray(started.session.run(names, feeds)[0])
         except REFUSED as exc:
-            raise EmbedderError(f"ONNX Runtime failed on {len(texts)} texts or pairs: {exc}") from exc
+            raise EmbedderError(
+                f"ONNX Runtime failed on {len(texts)} texts or pairs: {ort_reason(exc)}."
+            ) from exc
         if not answer.ndim or len(answer) != len(texts):
             raise EmbedderError(f"{self.folder.graph} gave {answer.shape} for {len(texts)} texts or pairs.")
         return answer
