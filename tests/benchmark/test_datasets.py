@@ -106,7 +106,7 @@ def test_one_file_holds_queries_out(tmp_path: Path) -> None:
         ({"rows": BASE}, "must be called 'base'"),
     ],
 )
-def test_what_is_wrong_is_said(tmp_path: Path, arrays: dict[str, np.ndarray], message: str) -> None:
+def test_mistakes_are_reported(tmp_path: Path, arrays: dict[str, np.ndarray], message: str) -> None:
     np.savez(tmp_path / "set.npz", **arrays)
     with pytest.raises(DataError, match=message):
         open_dataset(str(tmp_path / "set.npz"))

@@ -67,6 +67,6 @@ def test_version(cli: Any) -> None:
 
 
 @pytest.mark.parametrize("words", [("rnu",), ("run", "--depth", "3"), ("list",)])
-def test_a_command_that_is_none_is_code_2(cli: Any, words: tuple[str, ...]) -> None:
+def test_an_unknown_command_exits_with_2(cli: Any, words: tuple[str, ...]) -> None:
     done = cli(*words)
     assert done.code == 2 and done.out == "" and "Traceback" not in done.err

@@ -25,7 +25,7 @@ def test_an_empty_cache(home: Path, cli: Any) -> None:
     assert cli("cache", "info").out == f"0.0 MB in {home / 'cache'}\n"
 
 
-def test_a_stage_that_is_none(small: Path, cli: Any) -> None:
+def test_an_unknown_stage_is_refused(small: Path, cli: Any) -> None:
     cli("run", "-q", "--out", "one")
     done = cli("cache", "clear", "--stage", "embedd", "--yes")
     assert done.code == 2 and "'embedd'" in done.err

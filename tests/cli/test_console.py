@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +26,40 @@ def plain(home: Any) -> Any:
     console.configure(debug=False, home=None)
     yield
     console.configure(debug=False, home=None)
+
+
+@dataclass
+class Row:
+    name: str
+    path: Path
+
+
+def test_with_json_only_the_result_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with console.answer_in_json(True):
+        console.warn("before the result")
+        console.print_line("heading")
+        assert console.print_json({"rows": [Row("a", Path("b"))], "counts": (1, 2)}) is True
+        console.table(["name"], [["a"]])
+        console.print_progress("working")
+        console.warn("already in the result")
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {"rows": [{"name": "a", "path": "b"}], "counts": [1, 2]}
+    assert err.splitlines() == ["warning  before the result"]
+
+
+def test_without_json_the_result_is_printed_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    with console.answer_in_json(False):
+        assert console.print_json(lambda: pytest.fail("not needed")) is False
+        console.print_line("text")
+        console.warn("note")
+    assert capsys.readouterr() == ("text\n", "warning  note\n")
+
+
+def test_a_command_inside_another_keeps_its_json(capsys: pytest.CaptureFixture[str]) -> None:
+    with console.answer_in_json(True), console.answer_in_json(False):
+        console.print_json([1])
+    console.print_line("afterwards")
+    assert capsys.readouterr().out == "[\n 1\n]\nafterwards\n"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +96,7 @@ def test_markup_in_a_message_is_text(capsys: Any) -> None:
     assert "faiss[ef=16] and [bold]x[/bold] and [/]" in capsys.readouterr().err
 
 
-def test_a_fault_of_ours_is_said_not_dumped(capsys: Any) -> None:
+def test_a_bug_is_one_line_without_a_traceback(capsys: Any) -> None:
     assert console.run_guarded(fails(KeyError("x"))) == 1
     written = capsys.readouterr().err
     assert written.startswith("error  KeyError: 'x'. ") and "--debug" in written and written.count("\n") == 1
@@ -72,7 +109,7 @@ def test_debug_shows_the_traceback(capsys: Any) -> None:
     assert "Traceback" in said and "raise exc" in said and "error  no" in said
 
 
-def test_an_interrupt_says_what_is_kept(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_prints_how_to_resume(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     app = typer.Typer()
     app.command()(fails(KeyboardInterrupt()))
     monkeypatch.setattr(console, "_resume_hint", "")
@@ -83,7 +120,7 @@ def test_an_interrupt_says_what_is_kept(capsys: Any, monkeypatch: pytest.MonkeyP
     assert capsys.readouterr().err == "stopped  What was finished is kept.\n"
 
 
-def test_a_no_to_a_question_is_no_error(capsys: Any) -> None:
+def test_declining_a_confirmation_is_not_an_error(capsys: Any) -> None:
     assert console.run_guarded(fails(typer.Abort())) == 130
     assert capsys.readouterr().err == ""
 

@@ -98,7 +98,7 @@ def test_import_account_as_json(app, cases, tmp_path):
     assert len(account["attention"]) == 1
 
 
-def test_import_replaces_nothing_unless_told(app, cases, tmp_path):
+def test_import_replaces_nothing_without_force(app, cases, tmp_path):
     out = tmp_path / "queries.yaml"
     out.write_text("mine")
     done = CliRunner().invoke(app, ["import", "vectordb", str(cases), "--out", str(out)])

@@ -22,7 +22,7 @@ def test_init_in_the_folder_of_the_documents(tiny: Path, cli: Any, monkeypatch: 
     assert cli("run", "-q").code == 0
 
 
-def test_what_is_left_out_is_said(tiny: Path, cli: Any) -> None:
+def test_omissions_are_noted(tiny: Path, cli: Any) -> None:
     Path("corpus/blank.md").write_text("")
     assert "skipped   1 markdown, e.g. blank.md (empty)" in cli("init", "corpus", "--into", "mine").out
 

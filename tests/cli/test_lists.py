@@ -35,7 +35,7 @@ def test_a_plugin_whose_package_is_missing_says_how_to_get_it(
     assert "pip install 'bakeoff[faiss]'" in rows["faiss"]["what"]
 
 
-def test_a_list_that_is_none(cli: Any) -> None:
+def test_an_unknown_list_is_refused(cli: Any) -> None:
     done = cli("list", "databases")
     assert done.code == 2 and "'databases'" in done.err and "models, encoders, chunkers, stores" in done.err
 

@@ -153,7 +153,7 @@ def test_a_speed_has_no_date_if_another_chunker_of_the_same_run_made_some_vector
     assert [one["embeddings_measured"] for one in systems] == [None, None]
 
 
-def test_the_start_of_a_model_is_no_part_of_its_speed(
+def test_the_start_of_a_model_is_not_part_of_its_speed(
     small: Path, cli: Any, register: Any, made_clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S2-26: 5 s to open, 3 s until the first vector, then 10 ms per text, however long the cache takes to write."""

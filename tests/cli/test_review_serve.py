@@ -37,13 +37,13 @@ def review(ran: Any, cli: Cli, home: Path) -> Path:
         (["review", "--repeats", "2"], "--repeats"),
     ],
 )
-def test_what_is_wrong_is_said(review: Path, cli: Cli, words: list[str], said: str) -> None:
+def test_mistakes_are_reported(review: Path, cli: Cli, words: list[str], said: str) -> None:
     done = cli("review", "serve", *words, "--no-browser", "--port", "0")
     assert done.code == 2
     assert said in done.err
 
 
-def test_a_port_that_is_taken_is_said(review: Path, cli: Cli) -> None:
+def test_a_port_in_use_is_reported(review: Path, cli: Cli) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -76,7 +76,7 @@ def test_from_suggestions_to_a_run_that_says_whose_judgments_it_has(
         assert "not by people" in Path("run", name).read_text(encoding="utf-8"), name
 
 
-def test_agreement_shows_the_model_beside_people(review: Path, cli: Cli, server: Loopback) -> None:
+def test_agreement_shows_models_and_people(review: Path, cli: Cli, server: Loopback) -> None:
     for path in (review / "files").glob("*.yaml"):
         text = path.read_text(encoding="utf-8").replace("judgment: ''", "judgment: SEMANTIC_MATCH")
         path.write_text(
@@ -91,7 +91,7 @@ def test_agreement_shows_the_model_beside_people(review: Path, cli: Cli, server:
     assert "tiny-judge" in cli("review", "agreement", review).out
 
 
-def test_what_goes_wrong_is_said_and_what_was_answered_is_kept(
+def test_a_failure_is_reported_and_answers_are_kept(
     review: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replies = iter([judged, judged])

@@ -81,9 +81,7 @@ def test_without_out_the_folder_is_named_by_experiment_and_time(small: Path, cli
     assert [path.name[:8] for path in Path("runs").iterdir()] == ["small-20"]
 
 
-def test_a_folder_stands_for_the_experiment_in_it(
-    small: Path, cli: Any, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_a_folder_means_the_experiment_in_it(small: Path, cli: Any, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     assert cli("run", "work", "-q", "--out", "out").code == 0
 
@@ -220,7 +218,7 @@ def test_an_unreadable_file_among_others_is_left_out_and_named(small: Path, cli:
     assert [(one["kind"], one["files"]) for one in corpus["left_out"]] == [("markdown", 1)] * 2, "two reasons"
 
 
-def test_what_was_not_read_stands_in_run_record_and_report(small: Path, cli: Any) -> None:
+def test_unread_files_are_in_the_record_and_the_report(small: Path, cli: Any) -> None:
     Path("corpus/board deck.pptx").write_bytes(b"PK")
     Path("corpus/old.zip").write_bytes(b"PK")
     done = cli("run", "-q", "--verbose", "--out", "out")
@@ -386,7 +384,7 @@ def test_status_of_nothing(home: Path, cli: Any) -> None:
     assert done.code == 2 and done.json["error"]["kind"] == "DataError"
 
 
-def test_a_table_is_no_query_file_and_the_command_for_it_is_said(small: Path, cli: Any) -> None:
+def test_a_table_as_query_file_is_refused_with_the_command_that_reads_it(small: Path, cli: Any) -> None:
     Path("queries.csv").write_text("question,document\nhow?,a.md\n")
     experiment = Path("bakeoff.yaml").read_text()
     Path("bakeoff.yaml").write_text(re.sub(r"(?m)^queries: .*$", "queries: queries.csv", experiment))
@@ -407,7 +405,7 @@ def test_a_verdict_on_drafts_says_so(tiny: Path, cli: Any) -> None:
     assert "drafts" in (open_run("out").recommendation or pytest.fail()).banner
 
 
-def test_systems_that_failed_alike_are_said_once(mended: list[bool], small: Path, cli: Any) -> None:
+def test_systems_that_failed_alike_are_reported_once(mended: list[bool], small: Path, cli: Any) -> None:
     small.write_text(re.sub(r"modes: .*", "modes: [dense, hybrid]", small.read_text()))
     done = cli("run", "--quiet", "--out", "out", "--json")
     assert len(done.json["failed"]) == 2

@@ -50,7 +50,7 @@ def listed(capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, bool]:
     return {row["collection"]: row["in_cache"] for row in json.loads(capsys.readouterr().out)}
 
 
-def test_what_is_left_is_listed_and_the_unused_is_removed(
+def test_collections_are_listed_and_unused_ones_removed(
     left: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = listed(capsys)
@@ -74,7 +74,7 @@ def test_clearing_the_cache_says_what_stays_on_servers(left: str, capsys: pytest
     assert listed(capsys) == {}
 
 
-def test_a_store_without_a_server_has_none(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_store_without_a_server_has_no_collections(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert typed("servers", "collections", "exact") == 2
     assert "redis" in capsys.readouterr().err
 

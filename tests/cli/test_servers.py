@@ -53,7 +53,7 @@ def test_an_unknown_name(home: Path, cli: Callable) -> None:
         assert outcome.code == 2 and "'redis'" in outcome.err
 
 
-def test_what_is_not_installed_is_said(home: Path, cli: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_reported(home: Path, cli: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     outcome = cli("servers", "up", "milvus")
     assert outcome.code == 2 and "--install" in outcome.err

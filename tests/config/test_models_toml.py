@@ -91,7 +91,7 @@ def test_a_model_that_is_there_is_not_missing(tmp_path: Path, home: Path) -> Non
         ("[[", "is not TOML"),
     ],
 )
-def test_what_is_wrong_is_said(tmp_path: Path, text: str, message: str) -> None:
+def test_mistakes_are_reported(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read(tmp_path, text)
 

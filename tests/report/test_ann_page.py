@@ -101,7 +101,7 @@ def test_a_failed_and_partial_record_has_a_page(folder: Path) -> None:
     assert "exact failed: gone" in write_ann_page(folder).read_text()
 
 
-def test_what_is_no_record(tmp_path: Path) -> None:
+def test_a_folder_without_a_record_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError):
         read_ann(tmp_path)
     (tmp_path / "record.json").write_text('{"kind": "load", "format": 1}')
@@ -109,7 +109,7 @@ def test_what_is_no_record(tmp_path: Path) -> None:
         read_ann(tmp_path)
 
 
-def test_the_export_of_the_ann_preset_is_made_of_the_record(folder: Path) -> None:
+def test_the_export_of_the_ann_preset_follows_from_the_record(folder: Path) -> None:
     """S1's table by either of its names; another system's files are not written of it."""
     record = json.loads((folder / "record.json").read_text())
     for name in ("ann", "s1"):

@@ -104,7 +104,7 @@ def test_probes_are_shown_where_there_is_nothing_else(make_run: Make, make_load:
     assert len(section.grids[0].rows) == 1 and [chart.name for chart in section.charts] == ["load_latency"]
 
 
-def test_resources_are_the_stored_ones_and_what_is_unseen_is_said(
+def test_resources_are_the_stored_ones_and_unmeasured_ones_are_noted(
     make_run: Make, make_load: MakeLoad
 ) -> None:
     result = make_run(systems=2)
@@ -126,7 +126,7 @@ def test_resources_are_the_stored_ones_and_what_is_unseen_is_said(
     assert processor.finding.endswith(": 90\u00a0% (opening)")
 
 
-def test_a_server_that_is_seen_stands_beside_the_client(make_run: Make, make_load: MakeLoad) -> None:
+def test_a_measured_server_is_shown_with_the_client(make_run: Make, make_load: MakeLoad) -> None:
     result = make_run(systems=1)
     make_load(result, server=True)
     memory = sections(result)["resources"].charts[0]
@@ -134,7 +134,7 @@ def test_a_server_that_is_seen_stands_beside_the_client(make_run: Make, make_loa
     assert "350\u00a0MB + 200\u00a0MB" in str(draw(memory))
 
 
-def test_without_a_load_the_way_to_see_memory_is_told(make_run: Make) -> None:
+def test_without_a_load_the_report_names_the_command_for_memory(make_run: Make) -> None:
     section = sections(make_run(systems=2))["resources"]
     assert [chart.name for chart in section.charts] == ["index_size"]
     (note,) = section.notes
@@ -152,7 +152,9 @@ def test_sizes_that_no_store_tells(make_run: Make, monkeypatch: pytest.MonkeyPat
         assert not found or "report none" in found.charts[0].notes[0]
 
 
-def test_growth_is_attached_fitted_and_told(make_run: Make, make_scale: MakeScale, tmp_path: Path) -> None:
+def test_growth_is_attached_fitted_and_reported(
+    make_run: Make, make_scale: MakeScale, tmp_path: Path
+) -> None:
     result, folder = make_run(systems=2), make_scale(tmp_path / "scale-a")
     done = CliRunner().invoke(app, ["report", str(result.path), "--with", str(folder)], standalone_mode=False)
     assert done.exception is None, done.output
@@ -188,7 +190,7 @@ def test_two_measurements_are_two_sections_with_files_of_their_own(
     assert "too few sizes" in report.extras[1].charts[0].finding
 
 
-def test_what_is_no_growth_is_refused(
+def test_a_folder_without_growth_is_refused(
     make_run: Make, make_load: MakeLoad, make_scale: MakeScale, tmp_path: Path
 ) -> None:
     result = make_run(systems=1)
@@ -211,7 +213,7 @@ def test_what_is_no_growth_is_refused(
     assert "cannot be read" in sections(result)["scaling"].finding
 
 
-def test_a_damaged_load_is_said_in_its_section(make_run: Make, make_load: MakeLoad) -> None:
+def test_a_damaged_load_is_reported_in_its_section(make_run: Make, make_load: MakeLoad) -> None:
     result = make_run(systems=1)
     found = make_load(result)
     path = found.path / "load_histograms.parquet"

@@ -56,7 +56,7 @@ def test_every_json_file_fits_its_schema(run: Result, preset: str, tmp_path: Pat
             jsonschema.validate({"another": "file"}, schema)
 
 
-def test_what_exists_is_not_replaced_unless_told(run: Result, tmp_path: Path) -> None:
+def test_existing_files_are_not_replaced_without_force(run: Result, tmp_path: Path) -> None:
     export_run(run.path, "code").write(tmp_path)
     with pytest.raises(SettingError):
         export_run(run.path, "code").write(tmp_path)
@@ -68,7 +68,7 @@ def test_an_unknown_preset(run: Result) -> None:
         export_run(run.path, "gold")
 
 
-def test_what_was_not_measured_is_null_and_said(run: Result) -> None:
+def test_unmeasured_values_are_null_and_noted(run: Result) -> None:
     files = export_run(run.path, "lineage")
     assert json.loads(files.contents["minilm_results.json"])["precision_at_5"] is None
     assert "P@5" in files.notes[0]
@@ -234,9 +234,7 @@ def test_the_comparison_of_lineage_says_why_how_to_read_and_what_to_trade(make_r
     assert escape_markdown(advice.sentence) in text.split("## Recommendation")[1]
 
 
-def test_the_trade_of_quality_against_latency_is_said_by_the_rule(
-    make_run: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_preset_reports_quality_against_latency(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """S0-25: the leader against the fastest, with what was measured; the times are made."""
     times = {TWO[0]: 30.0, TWO[1]: 20.0}
     monkeypatch.setattr(Result, "timing", lambda _, system, *__: times[system])

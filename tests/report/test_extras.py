@@ -23,7 +23,7 @@ from bakeoff.runs.analysis import Result
 Make = Callable[..., Result]
 
 
-def test_nothing_beside_a_run_is_no_section(
+def test_a_run_without_other_measurements_has_no_optional_section(
     make_run: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -73,7 +73,7 @@ def test_a_pass_that_rare_queries_could_undo_is_noted(
     assert all(note in gate_summary.summary(outcome) for note in noted)
 
 
-def test_a_loss_beyond_the_margin_is_said(make_run: Make) -> None:
+def test_a_loss_beyond_the_margin_fails(make_run: Make) -> None:
     before = make_run(systems=3, queries=120)
     after = changed(before, "after", lambda _, __, value: value - 0.2)
     outcome = run_gate(before, after, GateRules(0.02))
@@ -173,7 +173,7 @@ def test_through_the_command(make_run: Make, tmp_path: Path) -> None:
     assert json.loads(told.output)["passed"] is False
 
 
-def test_history_tells_what_changed(make_run: Make) -> None:
+def test_history_reports_what_changed(make_run: Make) -> None:
     before = make_run("runs/one", systems=2, queries=60)
     random = np.random.default_rng(5)
     changed(before, "two", lambda _, __, value: value - float(random.uniform(0.1, 0.5)))
@@ -186,7 +186,7 @@ def test_history_tells_what_changed(make_run: Make) -> None:
     assert "two" in str(run_history.table(entries))
 
 
-def test_a_long_reason_is_a_footnote_and_not_a_cell(make_run: Make) -> None:
+def test_a_long_reason_becomes_a_footnote(make_run: Make) -> None:
     before = make_run("runs/one", systems=2)
     for name in ("two", "three"):
         changed(before, name, lambda _, __, value: value)

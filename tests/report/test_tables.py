@@ -81,7 +81,7 @@ def test_losses_add_up_to_what_is_served(make_run: Make) -> None:
         assert waterfall.n == 43
 
 
-def test_negative_queries_are_told_by_their_top_score_for_every_system(make_run: Make) -> None:
+def test_negative_queries_are_judged_by_their_top_score_for_every_system(make_run: Make) -> None:
     """In the made-up run every top score is 1, which tells nothing."""
     alarms = build_report(make_run(systems=3)).alarms
     assert [(found.negatives, found.auroc) for _, found in alarms] == [(5, 0.5)] * 3
@@ -167,7 +167,7 @@ def test_differing_queries_are_those_with_the_widest_spread(make_run: Make) -> N
     assert not any(one.query.negative for one in shown)
 
 
-def test_the_first_relevant_result_is_marked_where_the_document_stands(make_run: Make) -> None:
+def test_the_first_relevant_result_is_marked_at_its_document(make_run: Make) -> None:
     """In the made-up run the relevant document of the seventh query is document 6."""
     result = make_run(systems=6)
     queries = result.queries["query_id"].to_pylist()

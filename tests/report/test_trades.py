@@ -24,7 +24,7 @@ PRICED = "prices: {date: 2026-01-02, currency: EUR, machine_per_hour: 0.5, milli
 PRICES = Prices(date=datetime.date(2026, 1, 2), machine_per_hour=1.0)
 
 
-def test_without_prices_the_way_to_get_them_is_told(make_run: Make) -> None:
+def test_without_prices_the_report_explains_how_to_add_them(make_run: Make) -> None:
     report = build_report(make_run(systems=3))
     assert [trade.name for trade in report.trades] == ["tokens", "latency", "size"]
     assert report.pricing.startswith("No cost") and "prices:" in report.pricing
@@ -51,7 +51,7 @@ def test_costs_are_those_of_the_run_and_the_front_is_named(make_run: Make) -> No
     assert "refresh" in report.pricing  # one phase came from the cache
 
 
-def test_a_system_of_unknown_cost_is_not_called_dearer(make_run: Make) -> None:
+def test_a_system_of_unknown_cost_is_not_called_more_expensive(make_run: Make) -> None:
     """A store that does not report its size took the title "both the best and the smallest" from nobody."""
     report = build_report(make_run(systems=3))
     latency = next(one for one in report.trades if one.name == "latency")
@@ -62,7 +62,7 @@ def test_a_system_of_unknown_cost_is_not_called_dearer(make_run: Make) -> None:
     assert f"Only {alone.points[0].system} " in of_trade(alone)
 
 
-def test_a_load_without_the_model_does_not_make_a_dear_model_cheap(
+def test_a_load_without_the_model_does_not_make_an_expensive_model_cheap(
     make_run: Make, make_load: MakeLoad
 ) -> None:
     result = make_run(systems=2, prices=PRICED)

@@ -612,6 +612,6 @@ def test_the_name_of_a_run_is_text_in_the_page() -> None:
     assert text.count("</script>") == 1
 
 
-def test_a_port_that_is_taken_is_said(server: ReviewServer, review: ReviewFolder) -> None:
+def test_a_port_in_use_is_reported(server: ReviewServer, review: ReviewFolder) -> None:
     with pytest.raises(SettingError, match="--port"):
         ReviewServer(ReviewSession(review, PLAIN), server.server_address[1])

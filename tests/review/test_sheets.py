@@ -77,7 +77,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_said(sheet: Callable[..., Path], case: str) -> None:
+def test_mistakes_are_reported(sheet: Callable[..., Path], case: str) -> None:
     replaced, message = WRONG[case]
     with pytest.raises(DataError, match=message):
         read_sheet(sheet(replaced))

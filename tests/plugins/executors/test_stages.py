@@ -110,7 +110,7 @@ def _status(capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_status_tells_rate_and_time_left(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_reports_rate_and_time_left(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(small, out="runs/one")
     record = json.loads(Path("runs/one/run.json").read_text())
     Path("runs/one/run.json").write_text(json.dumps({**record, "status": "running"}))

@@ -114,7 +114,7 @@ def assert_same_as_trec_eval(result: Result, qrels: str, lines: str) -> None:
         assert found["ndcg_cut_10"] == pytest.approx(ours[query], abs=1e-12)
 
 
-def test_a_document_stands_where_its_first_chunk_does(notes):
+def test_a_document_has_the_rank_of_its_first_chunk(notes):
     run(notes, out=notes / "run")
     chunks = texts(export(notes / "run", ExportChoice(Format.TREC, Level.CHUNK)))
     documents = texts(export(notes / "run", ExportChoice(Format.TREC)))

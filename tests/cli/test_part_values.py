@@ -1,4 +1,4 @@
-"""Values on the command line that are no YAML, or stand where there is one already."""
+"""Parameters on the command line: key=value, nested keys, invalid values."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def test_values_are_read_as_in_a_file() -> None:
 
 
 @pytest.mark.parametrize("text", ["[a", "{", "\x00", "&a [*a", "!!python/name:os.system", "[" * 500])
-def test_what_is_no_value(text: str) -> None:
+def test_invalid_values_are_refused(text: str) -> None:
     with pytest.raises(SettingError, match="--set"):
         given_value(text, "--set x")
 
 
 @pytest.mark.parametrize("text", ["query: ", "search: a: b", "plain ", "為此: "])
-def test_a_text_is_taken_as_typed(text: str) -> None:
+def test_text_stays_as_typed(text: str) -> None:
     assert _values([f"query_prompt={text}"], None) == {"query_prompt": text}
     assert given_value(f"'{text}'", "--set x") == text
 
 
-def test_a_part_of_what_has_none() -> None:
+def test_a_nested_value_inside_a_plain_value_is_refused() -> None:
     with pytest.raises(SettingError, match=r"--set.*'build\.m=32'.*3"):
         _nest_settings(["build=3", "build.m=32"])
