@@ -22,7 +22,7 @@ from bakeoff.cli.options.vectors import (
     metric_of,
 )
 from bakeoff.cli.options.workers import Truth, cache_for, workers_of
-from bakeoff.runtime.count_text import decimal
+from bakeoff.runtime.count_text import count, decimal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,7 +174,7 @@ def _points_table(outcome: AnnOutcome) -> None:
                 if not point.complete
                 else f"the figures are from {point.runs} complete runs"
             )
-            runs = "1 run" if point.cut_short == 1 else f"{point.cut_short} runs"
+            runs = count(point.cut_short, "run")
             console.warn(f"{point.system} {point.setting}: {runs} ended early ({point.stopped}); {kept}")
     for note in dict.fromkeys(row.note for point in found for row in point.latencies if row.note):
         console.print_line(f"– {note}", style="dim")

@@ -13,6 +13,7 @@ from bakeoff.cli import console
 from bakeoff.cli.options.output import Trust, with_json
 from bakeoff.cli.options.truth import Review, Reviews, Truth, TruthChoice
 from bakeoff.errors import SettingError
+from bakeoff.runtime.count_text import count
 
 if TYPE_CHECKING:
     from bakeoff.presets.export_files import Files
@@ -222,10 +223,8 @@ def _print_import(imported: ImportedQueries, out: Path) -> None:
     for message in imported.attention:
         console.warn(message)
     categories = len({query.category for query in imported.queries if query.category})
-    named = "category" if categories == 1 else "categories"
-    groups = f" in {categories} {named}" if categories else ""
-    noun = "query" if len(imported.queries) == 1 else "queries"
-    console.print_line(f"{len(imported.queries):,} {noun}{groups} written to {out}")
+    groups = f" in {count(categories, 'category', 'categories')}" if categories else ""
+    console.print_line(f"{count(len(imported.queries), 'query', 'queries')}{groups} written to {out}")
 
 
 @with_json
@@ -254,8 +253,9 @@ def log(
     files = _files(run) if with_report else ()
     logged = log_run(result, Tracker(to), project, files)
     console.print_json(logged)
-    systems = "system" if logged.entries == 1 else "systems"
-    console.print_line(f"Logged   {logged.entries} {systems} of {result.record.run} to {logged.project}")
+    console.print_line(
+        f"Logged   {count(logged.entries, 'system')} of {result.record.run} to {logged.project}"
+    )
     console.print_line(f"See      {logged.place}")
     if logged.offline:
         console.print_line(f"Upload   wandb sync {shlex.quote(logged.place)}/offline-run-*")

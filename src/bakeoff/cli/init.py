@@ -9,6 +9,7 @@ import typer
 
 from bakeoff.cli import console
 from bakeoff.errors import SettingError
+from bakeoff.runtime.count_text import count
 
 if TYPE_CHECKING:
     from bakeoff.config.table_scaffold import QuestionColumns
@@ -75,9 +76,8 @@ def _init(documents: Path, questions: Path | None, into: Path, *, force: bool) -
         raise SettingError(f"{documents} is a folder; a table of questions needs a table of documents.")
     summary = scaffold.inspect_folder(documents)
     experiment, queries = scaffold.write_experiment(summary, into, force=force)
-    kinds = ", ".join(f"{count} {kind}" for kind, count in summary.kinds.most_common())
-    files = "1 file" if summary.files == 1 else f"{summary.files:,} files"
-    console.print_line(f"{files}, {summary.bytes / 1e6:.1f} MB: {kinds}")
+    kinds = ", ".join(f"{number} {kind}" for kind, number in summary.kinds.most_common())
+    console.print_line(f"{count(summary.files, 'file')}, {summary.bytes / 1e6:.1f} MB: {kinds}")
     for group in summary.skipped[:SHOWN]:
         console.print_line(f"skipped   {_skipped_line(group)}")
     if rest := sum(group.files for group in summary.skipped[SHOWN:]):
@@ -102,7 +102,7 @@ def _add_endpoint(experiment: Path, url: str, body: str | None, question: str | 
     found = probe_endpoint(url, template, asked, frozenset(corpus.documents["id"].to_pylist()))
     with experiment.open("a", encoding="utf-8") as file:
         file.write(found.yaml_text())
-    results = "1 result" if found.results == 1 else f"{found.results} results"
+    results = count(found.results, "result")
     console.print_line(
         f"endpoint  {results} for {asked!r}, of which {found.known} name a document of the corpus"
     )

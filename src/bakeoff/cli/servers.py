@@ -14,6 +14,7 @@ from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.output import with_json
 from bakeoff.errors import BakeoffError, MissingExtraError, SettingError
 from bakeoff.protocols import CompleteStore
+from bakeoff.runtime.count_text import count
 
 if TYPE_CHECKING:
     from bakeoff.servers.control import ServerStatus
@@ -132,10 +133,11 @@ def collections(
             found = [(collection, _belongs_to_cache(collection)) for collection in store.collections()]
             shown = [(one, known) for one, known in found if not (unused and known)]
             _show_collections(name, shown)
-            if drop and shown and (yes or typer.confirm(f"Remove {_count(shown)} from {name}?", abort=True)):
-                for one, _ in shown:
-                    store.drop(one)
-                console.err.print(f"{_count(shown)} removed from {name}.", markup=False)
+            listed = count(len(shown), "collection")
+            if drop and shown and (yes or typer.confirm(f"Remove {listed} from {name}?", abort=True)):
+                for collection, _ in shown:
+                    store.drop(collection)
+                console.err.print(f"{listed} removed from {name}.", markup=False)
         finally:
             store.close()
 
@@ -182,7 +184,3 @@ def _show_collections(name: str, rows: Sequence[tuple[str, bool]]) -> None:
         )
     else:
         console.print_line(f"{name} has no collections to list.")
-
-
-def _count(rows: Sequence[object]) -> str:
-    return f"{len(rows)} collection{'s' if len(rows) != 1 else ''}"

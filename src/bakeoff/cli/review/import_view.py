@@ -21,6 +21,7 @@ from bakeoff.review.outcomes import Vote, labels_of
 from bakeoff.review.pool import ReviewPool
 from bakeoff.review.review_folder import ReviewFolder
 from bakeoff.review.sheet_writer import WrittenSheets
+from bakeoff.runtime.count_text import count
 
 SKIPPED = 5
 """How many skipped files to name."""
@@ -46,17 +47,18 @@ def print_export(review: ReviewFolder, pool: ReviewPool, written: WrittenSheets,
     for note in notes:
         console.warn(note)
     returned = sum(len(item.returned) for item in pool.items)
+    systems = count(len(pool.systems), "system")
     console.print_line(pool.summary)
     console.print_line(
-        f"They are the top {pool.k} of {len(pool.systems)} systems ({returned:,} results), each passage once.",
+        f"They are the top {pool.k} of {systems} ({count(returned, 'result')}), each passage once.",
         style="dim",
     )
     rules = Counter(rule for item in pool.items for rule in item.rules)
     if rules:
-        named = ", ".join(f"{rule} {count}" for rule, count in rules.most_common())
+        named = ", ".join(f"{rule} {number}" for rule, number in rules.most_common())
         console.print_line(f"Rules    {named}")
     console.print_line(f"Time     {effort.sentence}")
-    console.print_line(f"{len(written.paths)} review files in {review.files}")
+    console.print_line(f"{count(len(written.paths), 'review file')} in {review.files}")
     if written.kept:
         console.warn(f"{len(written.kept)} existing files were not changed, e.g. {written.kept[0].name}.")
     console.print_line("These files reveal the system; use the browser for blind review.", style="dim")
@@ -77,8 +79,8 @@ def print_import(
 ) -> None:
     """Print which files were imported and which were not, and the measures that follow."""
     console.print_line(
-        f"{len(imported.taken)} complete files imported, {len(imported.incomplete)} skipped (not marked complete), "
-        f"{len(imported.refused)} refused"
+        f"{count(len(imported.taken), 'complete file')} imported, {len(imported.incomplete)} skipped "
+        f"(not marked complete), {len(imported.refused)} refused"
     )
     if imported.by_rule:
         console.print_line(
@@ -105,7 +107,7 @@ def print_import(
             _print_stored(imported, folder)
             print_sides(_foreign_sides(imported))
     if added is not None:
-        console.print_line(f"{added} new judgments in {home}/ledger")
+        console.print_line(f"{count(added, 'new judgment')} in {home}/ledger")
         console.print_line(f"Next     bakeoff review status {home}")
     for path in paths:
         console.print_line(str(path))

@@ -12,6 +12,7 @@ import typer
 from bakeoff.cli import console
 from bakeoff.cli.review.commands import LabelChoice, Labels, group
 from bakeoff.errors import SettingError
+from bakeoff.runtime.count_text import count
 
 if TYPE_CHECKING:
     from bakeoff.review.review_folder import ReviewFolder
@@ -119,7 +120,8 @@ def _open_or_pool(folder: Path, labels: LabelChoice | None) -> ReviewFolder:
         console.warn(note)
     review = review_of_run(folder)
     review.keep(pool)
-    console.print_line(f"pooled the first {pool.k} results of {len(pool.systems)} systems in {review.folder}")
+    systems = count(len(pool.systems), "system")
+    console.print_line(f"pooled the first {pool.k} results of {systems} in {review.folder}")
     return review
 
 

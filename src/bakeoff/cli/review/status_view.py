@@ -23,7 +23,7 @@ from bakeoff.review.measures import pool_rankings, review_figures
 from bakeoff.review.next import RankedItem, StoppingAdvice
 from bakeoff.review.outcomes import OutcomeState, labels_of
 from bakeoff.review.review_folder import ReviewState
-from bakeoff.runtime.count_text import decimal, decimal_range
+from bakeoff.runtime.count_text import count, decimal, decimal_range
 from bakeoff.truth.human_judgments import JudgmentSet
 
 WORDS = 60
@@ -52,7 +52,7 @@ def print_status(review: ReviewState, sides: Sequence[AutoVsHuman], seed: int, f
         _print_nobody(folder)
         return
     console.print_line(
-        "  " + ", ".join(f"{name} {count:,}" for name, count in counts_by_reviewer.most_common())
+        "  " + ", ".join(f"{name} {number:,}" for name, number in counts_by_reviewer.most_common())
     )
     print_figures(review_figures(pool_rankings(pool), labels_of(settled), pool.k, seed))
     print_sides(sides)
@@ -250,8 +250,9 @@ def print_set(final: JudgmentSet, review: ReviewState, out: Path) -> None:
     )
     for note in review.notes:
         console.warn(note)
-    console.print_line(f"{len(final.rows):,} judgments of {len(final.queries)} questions written to {out}")
+    questions = count(len(final.queries), "question")
+    console.print_line(f"{count(len(final.rows), 'judgment')} of {questions} written to {out}")
     console.print_line(f"fingerprint {final.fingerprint()}")
     if left:
-        console.print_line(f"{left:,} passages without a final grade are left out", style="dim")
+        console.print_line(f"{count(left, 'passage')} without a final grade left out", style="dim")
     console.print_line(f"Next     judgments: {out} in bakeoff.yaml, then: bakeoff run")

@@ -14,7 +14,7 @@ from bakeoff.cli import console
 from bakeoff.cli.options.output import with_json
 from bakeoff.cli.review.commands import Folder, group
 from bakeoff.errors import MissingExtraError, SettingError
-from bakeoff.runtime.count_text import decimal
+from bakeoff.runtime.count_text import count, decimal
 
 if TYPE_CHECKING:
     from bakeoff.review.review_folder import ReviewState
@@ -83,7 +83,7 @@ def suggest(
     state, path = load_state(review), out or suggestions_file(review.folder, model)
     items = to_ask(state.pool, state.settled, read_suggestions(path), judged=judged)[:limit]
     server = _server(url, key_env, ServerTimeouts(timeout, retries, rate))
-    console.print_line(f"sending {len(items):,} passages with their questions to {model} at {server.host}")
+    console.print_line(f"sending {count(len(items), 'passage')} with questions to {model} at {server.host}")
     try:
         ask = partial(ask_in_turn, path=path, model=model, server=server.host,
                       ask=lambda item: opinion_on(server, model, item))  # fmt: skip

@@ -12,6 +12,7 @@ from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.output import with_json
 from bakeoff.cli.trials.store import store
 from bakeoff.errors import ModelNotFoundError, SettingError
+from bakeoff.runtime.count_text import count
 from bakeoff.types import JsonObject
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _retriever_part(plan: Plan, name: str) -> PluginSpec:
 
 def _print_retriever(trial: RetrieverTrial) -> None:
     console.print_json(trial)
-    results = "1 result" if len(trial.rows) == 1 else f"{len(trial.rows)} results"
+    results = count(len(trial.rows), "result")
     took = "" if trial.milliseconds is None else f" in {trial.milliseconds:.3g} ms"
     console.print_line(f"{trial.retriever}: {results}{took} for {trial.question!r}")
     rows: list[list[Any]] = [

@@ -55,7 +55,7 @@ def print_query_file(report: ValidationReport, *, strict: bool, verbose: bool) -
         _print_findings(level, report.of(level), verbose)
     faults = report.faults(strict=strict)
     if faults:
-        console.print_line(f"{report.name}: {faults:,} error{'' if faults == 1 else 's'}", style="bold red")
+        console.print_line(f"{report.name}: {count(faults, 'error')}", style="bold red")
     else:
         console.print_line(f"{report.name}: valid", style="bold green")
 
@@ -65,12 +65,12 @@ def _print_facts(report: ValidationReport) -> None:
         return
     corpus = report.corpus
     files = sum(group.files for group in corpus.skipped)
-    skipped = f" · {files:,} file{'' if files == 1 else 's'} skipped" if files else ""
+    skipped = f" · {count(files, 'file')} skipped" if files else ""
     language = f" · {corpus.language}" if corpus.language else ""
     size = f"{count(corpus.documents, 'document')}, {corpus.characters:,} characters"
     _line("corpus", f"{size}{language}{skipped}")
     if corpus.chunks:
-        _line("chunks", " · ".join(f"{label} {count:,}" for label, count in corpus.chunks.items()))
+        _line("chunks", " · ".join(f"{label} {number:,}" for label, number in corpus.chunks.items()))
     states: Counter[str] = Counter(row.state for row in report.queries)
     synthetic = sum(row.synthetic for row in report.queries)
     kinds = _format_counts(states) + (f" · {synthetic} synthetic" if synthetic else "")
@@ -102,7 +102,7 @@ def _mix(report: ValidationReport) -> str:
 
 def _truth(report: ValidationReport) -> str:
     rules = {(row.query, row.rule) for row in report.rules}
-    executed = f"{len(rules):,} rule{'' if len(rules) == 1 else 's'} executed"
+    executed = f"{count(len(rules), 'rule')} executed"
     found = sorted(row.documents for row in report.queries if row.state == "judged")
     if not found:
         return executed
@@ -159,7 +159,7 @@ def _print_power(power: Power) -> None:
     together = f" in {power.clusters:,} clusters" if power.clusters < power.queries else ""
     among = f"; among all {power.pairs:,} pairs, {_undetected_text(every)}" if power.pairs > 1 else ""
     text = (
-        f"With {power.queries:,} question{'' if power.queries == 1 else 's'}{together}, {_undetected_text(one)}"
+        f"With {count(power.queries, 'question')}{together}, {_undetected_text(one)}"
         f" in {power.measure} between two systems go undetected{among} (80 % power). "
         f"Standard deviation of paired differences {power.spread:.2f}, {power.basis}."
     )
@@ -193,7 +193,7 @@ def _print_queries(report: ValidationReport, verbose: bool) -> None:
 
 
 def _query(row: TruthRow) -> list[str]:
-    hits = ", ".join(f"{label} {count:,}" if label else f"{count:,}" for label, count in row.hits.items())
+    hits = ", ".join(f"{label} {number:,}" if label else f"{number:,}" for label, number in row.hits.items())
     return [row.id, row.category, f"{row.documents:,}", hits if row.state == "judged" else row.state]
 
 
@@ -205,7 +205,7 @@ def _print_findings(level: Level, findings: tuple[Finding, ...], verbose: bool) 
     """Print the findings of a level; of each kind, only the first few."""
     if not findings:
         return
-    console.print_line(f"{len(findings):,} {level}{'' if len(findings) == 1 else 's'}", style=_STYLE[level])
+    console.print_line(count(len(findings), level), style=_STYLE[level])
     for code in dict.fromkeys(finding.code for finding in findings):
         same = [finding for finding in findings if finding.code == code]
         for finding in same if verbose else same[:SHOWN]:
@@ -230,13 +230,13 @@ def _print_end(report: ValidationReport, experiment: Path, strict: bool) -> None
         console.print_line(f"ready: bakeoff run{where}", style="bold green")
         return
     warnings = len(report.of("warning")) if strict else 0
-    counted = f"{faults:,} error{'' if faults == 1 else 's'}"
+    counted = count(faults, "error")
     counted += f" ({warnings:,} of them warnings, by --strict)" if warnings else ""
     console.print_line(f"{counted}: not ready to run", style="bold red")
 
 
 def _format_counts(counts: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
+    return ", ".join(f"{number:,} {name}" for name, number in counts.most_common())
 
 
 def _line(name: str, text: str) -> None:

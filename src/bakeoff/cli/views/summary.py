@@ -25,6 +25,7 @@ from bakeoff.runs.verdict import (
     loss_waterfall,
     tie_notes,
 )
+from bakeoff.runtime.count_text import count
 from bakeoff.stats.comparison import SystemSummary
 from bakeoff.stats.loss import BEYOND_DEPTH, Waterfall
 from bakeoff.stats.number_format import join_names, letter
@@ -127,7 +128,7 @@ def _print_table(result: Result) -> None:
     console.table([header for header, _ in columns], rows, right=tuple(range(2, len(columns))))
     left = [f"{len(ordered) - SHOWN} more systems"] if len(ordered) > SHOWN else []
     hidden = sum(column not in columns for column in measures)
-    left += [f"{hidden} more measure{'s' if hidden > 1 else ''}"] if hidden else []
+    left += [count(hidden, "more measure")] if hidden else []
     left += [header.replace("\n", " ") for header, cells in last if (header, cells) not in columns]
     if left:
         console.print_line(f"… and {join_names(tuple(left))} in the report")
