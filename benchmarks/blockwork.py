@@ -61,7 +61,7 @@ def pieces(share: float = 1.0) -> Iterator[Piece]:
         lambda found: b"".join(column.tobytes() for column in found.columns.values()),  # type: ignore[attr-defined]
     )
     columns = np.random.default_rng(3).normal(size=(2000, int(4096 * max(share, 0.25))))
-    arrays.WORTH = 0
+    arrays.PARALLEL_FROM = 0
     yield Piece(
         "bootstrap",
         lambda workers: intervals_at(columns, BootstrapSettings(1), (0.95,), each=workers)[0],

@@ -21,7 +21,7 @@ from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.evidence import CostLimits, Costs, Evidence
 from bakeoff.stats.interaction import CategoryDifference, interactions
-from bakeoff.stats.recommendation import DecisionInput, Strength, choose_system, find_regrets
+from bakeoff.stats.recommendation import Decision, Strength, choose_system, find_regrets
 from bakeoff.stats.verdict import RULES, Verdict, VerdictKind, decide
 from bakeoff.stats.verdict_input import VerdictInput
 from common import Row, show
@@ -275,20 +275,20 @@ def is_wrong(world: World, verdict: Verdict, evidence: Evidence) -> bool:
     """Whether a verdict recommends a truly worse system; one by category recommends a system for each it names."""
     if verdict.kind is not VerdictKind.DEPENDS_ON_CATEGORY:
         return loses(world, verdict.recommended)
-    crossing = VerdictInput.of(evidence).crossing
+    crossing = VerdictInput.of(evidence).crossing_interaction
     assert crossing is not None
     a, b = crossing.a, crossing.b
     return loses_category(world, a, b, crossing.for_a) or loses_category(world, b, a, crossing.for_b)
 
 
-def line_is_wrong(world: World, made: DecisionInput) -> bool:
+def line_is_wrong(world: World, decision: Decision) -> bool:
     """Whether the line names a truly worse system, for all questions or for a category."""
-    crossing = made.case.crossing if made.case.eligible else None
-    if crossing is None or made.system not in (crossing.a, crossing.b):
-        return loses(world, [made.system])
-    first = made.system == crossing.a
+    crossing = decision.case.crossing_interaction if decision.case.eligible else None
+    if crossing is None or decision.system not in (crossing.a, crossing.b):
+        return loses(world, [decision.system])
+    first = decision.system == crossing.a
     other, found = (crossing.b, crossing.for_b) if first else (crossing.a, crossing.for_a)
-    return loses(world, [made.system]) or loses_category(world, other, made.system, found)
+    return loses(world, [decision.system]) or loses_category(world, other, decision.system, found)
 
 
 def tally(world: World, n: int, rounds: int, resamples: int = RESAMPLES) -> Tally:
@@ -299,9 +299,9 @@ def tally(world: World, n: int, rounds: int, resamples: int = RESAMPLES) -> Tall
         verdict = decide(evidence)
         if verdict.system is not None or verdict.kind is VerdictKind.DEPENDS_ON_CATEGORY:
             found.declared.append(is_wrong(world, verdict, evidence))
-        made = choose_system(evidence, verdict)
-        lines = found.take if made.strength is Strength.TAKE else found.start
-        lines.append(line_is_wrong(world, made))
+        decision = choose_system(evidence, verdict)
+        lines = found.take if decision.strength is Strength.TAKE else found.start
+        lines.append(line_is_wrong(world, decision))
         found.rules[verdict.rule] += 1
         assert verdict.kind is not VerdictKind.USE or verdict.recommended == (verdict.system,)
     return found

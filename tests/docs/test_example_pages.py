@@ -16,7 +16,7 @@ from bakeoff.examples import examples
 from bakeoff.measures.names import parse
 from bakeoff.report.render import number_text as say
 from bakeoff.stats.bootstrap import BootstrapSettings
-from bakeoff.stats.compare import CompareSettings, compare_all, summarise
+from bakeoff.stats.compare import CompareSettings, compare_systems, summarise
 from bakeoff.stats.comparison import Comparison, ScoreMatrix
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -59,7 +59,7 @@ def settings(name: str) -> CompareSettings:
 
 @cache
 def comparison(name: str) -> Comparison:
-    return compare_all([matrix(name, kept(name)["primary"])], settings(name))[0]
+    return compare_systems(matrix(name, kept(name)["primary"]), settings(name))
 
 
 def section(name: str, heading: str, begins: str = "|") -> Table:

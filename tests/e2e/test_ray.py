@@ -250,13 +250,13 @@ from bakeoff.benchmark import truth_blocks
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.benchmark.vectors.neighbours import exact_neighbours, truth_of
 from bakeoff.pipeline import marking
-from bakeoff.stats import each
+from bakeoff.stats import arrays
 from bakeoff.stats.bootstrap import BootstrapSettings
-from bakeoff.stats.compare import CompareSettings, compare_all
+from bakeoff.stats.compare import CompareSettings, compare_systems
 from bakeoff.stats.comparison import ScoreMatrix
 
 address, folder = sys.argv[1], Path(sys.argv[2])
-truth_blocks.BLOCK_BYTES, truth_blocks.WORTH, each.WORTH = 2048 * 8 * 4, 0, 0
+truth_blocks.BLOCK_BYTES, truth_blocks.WORTH, arrays.PARALLEL_FROM = 2048 * 8 * 4, 0, 0
 plugin = registry.load("executors", "ray")
 workers = worker_pool(plugin(plugin.Params(address=address)))
 
@@ -271,7 +271,7 @@ values = np.random.default_rng(8).random((36, 40)).round(2)
 names = [tuple(f"{kind}{i}" for i in range(count)) for kind, count in (("s", 36), ("q", 40))]
 matrix = ScoreMatrix(*names, values, measure="nDCG@10(document)")
 settings = CompareSettings(BootstrapSettings(3, 500), alpha=0.25)
-assert compare_all([matrix], settings, workers) == compare_all([matrix], settings)
+assert compare_systems(matrix, settings, workers) == compare_systems(matrix, settings)
 
 turns.WORTH_ROWS, marking.BLOCK_QUERIES = 0, 1
 runner.run(folder, out=folder / "run", home=folder / "home", executor=f"{{ray: {{address: '{address}'}}}}")

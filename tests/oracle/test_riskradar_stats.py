@@ -12,7 +12,7 @@ from scipy import stats
 
 from bakeoff.presets.goldsql.decision import DECISION_A, DECISION_B, S4Case, decide_s4
 from bakeoff.stats.bootstrap import BootstrapSettings
-from bakeoff.stats.compare import CompareSettings, compare, compare_all
+from bakeoff.stats.compare import CompareSettings, compare, compare_systems
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.evidence import Evidence
 from bakeoff.stats.verdict import VerdictKind, decide
@@ -131,9 +131,9 @@ def test_tests_agree_with_scipy(rows: dict[str, dict[str, float]]) -> None:
         (difference,), np.mean, permutation_type="samples", n_resamples=10_000, rng=1
     )
     normal = stats.wilcoxon(difference, method="approx", correction=False)
-    percentile = compare_all(
-        [matrix(rows, unscorable())], CompareSettings(BootstrapSettings(1, method="percentile"))
-    )[0].pairs[0]
+    percentile = compare_systems(
+        matrix(rows, unscorable()), CompareSettings(BootstrapSettings(1, method="percentile"))
+    ).pairs[0]
     theirs = stats.bootstrap((difference,), np.mean, n_resamples=10_000, method="percentile", rng=1)
     width = theirs.confidence_interval.high - theirs.confidence_interval.low
     assert pair.p_randomisation == pytest.approx(flips.pvalue, abs=0.01)

@@ -7,7 +7,7 @@ import pytest
 
 from bakeoff.errors import ComparisonError
 from bakeoff.stats.bootstrap import BootstrapSettings, mean_interval
-from bakeoff.stats.compare import CompareSettings, compare, compare_all
+from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
 
 QUERIES = tuple(f"q{number:02d}" for number in range(60))
@@ -61,16 +61,6 @@ def test_lower_is_better_turns_the_ranking_not_the_difference() -> None:
     assert pair.difference > 0
     assert pair.better == "b"
     assert pair.losses > pair.wins
-
-
-def test_several_measures_at_once_give_the_same_as_one_by_one() -> None:
-    first, second = matrix((0.1, 0.0, 0.05)), matrix((0.0, 0.2, 0.1), seed=1)
-    settings = CompareSettings(BootstrapSettings(3))
-    together = compare_all([first, second], settings)
-    assert [one.pairs for one in together] == [
-        compare_all([first], settings)[0].pairs,
-        compare_all([second], settings)[0].pairs,
-    ]
 
 
 def test_equivalence_needs_the_90_percent_interval_inside_the_margin() -> None:
@@ -139,17 +129,12 @@ def test_scores_that_no_measure_gives_are_refused(change: dict[str, object], tex
         ScoreMatrix(**(given | change))  # type: ignore[arg-type]
 
 
-def test_unknown_names_and_different_queries_are_refused() -> None:
+def test_unknown_names_are_refused() -> None:
     comparison = compare(matrix((0.1, 0.0)), seed=3)
     with pytest.raises(ComparisonError):
         comparison.pair("a", "z")
     with pytest.raises(ComparisonError):
         comparison.summary("z")
-    other = ScoreMatrix.of({"a": {"x": 1.0}, "b": {"x": 0.5}}, "RR")
-    with pytest.raises(ComparisonError):
-        compare_all([matrix((0.1, 0.0)), other], CompareSettings(BootstrapSettings(1)))
-    with pytest.raises(ComparisonError):
-        compare_all([], CompareSettings(BootstrapSettings(1)))
 
 
 @pytest.mark.parametrize(("queries", "better"), [(20, None), (200, "a")])

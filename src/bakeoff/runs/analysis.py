@@ -252,11 +252,11 @@ class Result:
 
     def compare(self, measure: str) -> Comparison:
         """All pairs of systems on a measure, paired by query."""
-        from bakeoff.stats.compare import compare_all
+        from bakeoff.stats.compare import compare_systems
 
         name = self.measure(measure)
         if name not in self._comparisons:
-            self._comparisons[name] = compare_all([self.matrix(name)], self._settings, self._workers)[0]
+            self._comparisons[name] = compare_systems(self.matrix(name), self._settings, self._workers)
         return self._comparisons[name]
 
     def summaries(self, measure: str) -> dict[str, SystemSummary]:

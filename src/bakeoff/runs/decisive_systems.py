@@ -5,7 +5,7 @@ from __future__ import annotations
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.once import once_per_result
 from bakeoff.stats.bootstrap import BootstrapSettings
-from bakeoff.stats.compare import CompareSettings, compare_all
+from bakeoff.stats.compare import CompareSettings, compare_systems
 from bakeoff.stats.comparison import Comparison
 from bakeoff.stats.tests import flips_for
 
@@ -36,4 +36,4 @@ def decisive_comparison(result: Result) -> Comparison:
     sign = -1.0 if matrix.higher_is_better else 1.0
     known = sorted((sign * mean, system) for system, mean in means.items() if mean is not None)
     kept = tuple(system for _, system in known[:MOST_COMPARED])
-    return compare_all([matrix.only(kept)], CompareSettings(BootstrapSettings(result.record.seed)))[0]
+    return compare_systems(matrix.only(kept), CompareSettings(BootstrapSettings(result.record.seed)))

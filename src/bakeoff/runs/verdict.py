@@ -72,7 +72,7 @@ def _primary_evidence(result: Result) -> Evidence:
         interactions=_interactions(result),
         lift=semantic_lift(result),
         costs={system: system_costs(result, system) for system in result.done},
-        thresholds=Thresholds(margin=decision_rule(result).margin),
+        thresholds=verdict_thresholds(result),
         limits=CostLimits(
             p95_ms=limits.get("p95_ms"),
             index_bytes=index_mb * 1e6 if index_mb is not None else None,
@@ -80,6 +80,11 @@ def _primary_evidence(result: Result) -> Evidence:
             memory_bytes=memory_mb * 1e6 if memory_mb is not None else None,
         ),
     )
+
+
+def verdict_thresholds(result: Result) -> Thresholds:
+    """The thresholds of the verdict rules, with the margin of the run's experiment."""
+    return Thresholds(margin=decision_rule(result).margin)
 
 
 def semantic_lift(result: Result) -> Comparison | None:

@@ -18,7 +18,7 @@ NOISE = 1e-12
 B = TypeVar("B")
 R = TypeVar("R")
 COLUMNS_PER_BLOCK = 512
-WORTH = 2e11
+PARALLEL_FROM = 2e11
 """Multiplications that take about ten seconds on one core; less work stays in this process."""
 
 
@@ -39,10 +39,10 @@ def groups_by_mask(columns: FloatArray) -> list[tuple[IntArray, BoolArray]]:
     masks = ~np.isnan(columns)
     if masks.all():
         return [(np.arange(columns.shape[1]), np.ones(columns.shape[0], dtype=np.bool_))]
-    found: dict[bytes, list[int]] = {}
+    by_mask: dict[bytes, list[int]] = {}
     for number in range(columns.shape[1]):
-        found.setdefault(masks[:, number].tobytes(), []).append(number)
-    return [(np.array(numbers, dtype=np.int64), masks[:, numbers[0]]) for numbers in found.values()]
+        by_mask.setdefault(masks[:, number].tobytes(), []).append(number)
+    return [(np.array(numbers, dtype=np.int64), masks[:, numbers[0]]) for numbers in by_mask.values()]
 
 
 class BlockMapper(Protocol):
@@ -53,10 +53,10 @@ class BlockMapper(Protocol):
         ...
 
 
-def worth_parallel(columns: FloatArray, times: int) -> bool:
-    """Whether sums over `times` random draws of the queries are worth sending to workers."""
+def worth_parallel(columns: FloatArray, draws: int) -> bool:
+    """Whether sums over that many random draws of the queries are worth sending to workers."""
     queries, count = columns.shape
-    return count > COLUMNS_PER_BLOCK and queries * count * times >= WORTH
+    return count > COLUMNS_PER_BLOCK and queries * count * draws >= PARALLEL_FROM
 
 
 def in_blocks(columns: FloatArray) -> list[FloatArray]:
@@ -65,3 +65,13 @@ def in_blocks(columns: FloatArray) -> list[FloatArray]:
         columns[:, start : start + COLUMNS_PER_BLOCK]
         for start in range(0, columns.shape[1], COLUMNS_PER_BLOCK)
     ]
+
+
+def map_blocks(
+    work: Callable[[FloatArray], R], columns: FloatArray, draws: int, label: str, mapper: BlockMapper | None
+) -> list[R]:
+    """Apply a function to blocks of columns, by the mapper if that many random draws are worth it."""
+    blocks = in_blocks(columns)
+    if mapper is None or not worth_parallel(columns, draws):
+        return [work(block) for block in blocks]
+    return mapper(work, blocks, label)

@@ -20,8 +20,7 @@ from bakeoff.stats.arrays import (
     FloatArray,
     as_columns,
     groups_by_mask,
-    in_blocks,
-    worth_parallel,
+    map_blocks,
 )
 from bakeoff.stats.clusters import Clusters, as_clusters
 from bakeoff.stats.intervals import METHODS, Ends, Interval, Resampled
@@ -85,29 +84,29 @@ def intervals_at(
     settings: BootstrapSettings,
     levels: tuple[float, ...],
     bounds: tuple[float, float] | None = None,
-    each: BlockMapper | None = None,
+    mapper: BlockMapper | None = None,
     clusters: Clusters | None = None,
 ) -> list[list[Interval]]:
-    """For each level, one interval per column from the same resamples; `each` runs many columns in parallel."""
+    """For each level, one interval per column from the same resamples; the mapper runs many columns in parallel."""
     matrix = as_columns(columns)
     grouped = as_clusters(clusters, matrix)
     at_levels = [settings.at(level) for level in levels]
-    made = [[_undefined_interval(one, "")] * matrix.shape[1] for one in at_levels]
+    intervals = [[_undefined_interval(one, "")] * matrix.shape[1] for one in at_levels]
     for numbers, mask in groups_by_mask(matrix):
         sample = matrix[np.ix_(mask, numbers)]
         members = grouped.among(mask)
         values = members.linearise(sample)
         reasons = [_why_undefined(column, members, len(sample)) for column in values.T]
-        sound = [place for place, why in enumerate(reasons) if not why]
-        ends = _ends(values[:, sound], settings, levels, members.df, each) if sound else []
-        for one, row in zip(at_levels, made, strict=True):
+        defined = [place for place, why in enumerate(reasons) if not why]
+        ends = _ends(values[:, defined], settings, levels, members.df, mapper) if defined else []
+        for one, row in zip(at_levels, intervals, strict=True):
             for number, why in zip(numbers, reasons, strict=True):
                 if why:
                     row[number] = _undefined_interval(one, why)
-        for one, row, pair in zip(at_levels, made, ends, strict=False):
-            for place, interval in zip(sound, _intervals(pair, one, bounds), strict=True):
+        for one, row, pair in zip(at_levels, intervals, ends, strict=False):
+            for place, interval in zip(defined, _intervals(pair, one, bounds), strict=True):
                 row[numbers[place]] = interval
-    return made
+    return intervals
 
 
 def interval_ends(sample: FloatArray, settings: BootstrapSettings, clusters: Clusters | None = None) -> Ends:
@@ -120,10 +119,10 @@ def resampled_means(sample: FloatArray, resamples: int, seed: int) -> FloatArray
     """Means of every column in every resample, columns × resamples."""
     n = sample.shape[0]
     means = np.empty((sample.shape[1], resamples))
-    start, even = 0, snap_to_exact_grid(sample)
+    start, snapped = 0, snap_to_exact_grid(sample)
     for weights in weight_blocks(n, resamples, seed):
         stop = start + len(weights)
-        np.matmul(even.T, weights.T, out=means[:, start:stop])
+        np.matmul(snapped.T, weights.T, out=means[:, start:stop])
         start = stop
     means /= n
     return means
@@ -136,8 +135,8 @@ def snap_to_exact_grid(sample: FloatArray) -> FloatArray:
     largest: FloatArray = np.abs(sample).max(axis=0)
     _, exponent = np.frexp(largest)
     grid = np.ldexp(1.0, exponent - 52 + int(len(sample) - 1).bit_length())
-    even: FloatArray = np.round(sample / grid) * grid
-    return even
+    snapped: FloatArray = np.round(sample / grid) * grid
+    return snapped
 
 
 def weight_blocks(n: int, resamples: int, seed: int) -> Iterator[FloatArray]:
@@ -155,20 +154,16 @@ def _ends(
     settings: BootstrapSettings,
     levels: tuple[float, ...],
     df: float,
-    each: BlockMapper | None = None,
+    mapper: BlockMapper | None = None,
 ) -> list[Ends]:
-    parts = in_blocks(sample)
     work = partial(_block_ends, settings, levels, df)
-    if each is not None and worth_parallel(sample, settings.resamples):
-        blocks = each(work, parts, "bootstrap")
-    else:
-        blocks = [work(part) for part in parts]
+    blocks = map_blocks(work, sample, settings.resamples, "bootstrap", mapper)
     return [
         (
-            _snap_to_zero(np.concatenate([low for low, _ in made])),
-            _snap_to_zero(np.concatenate([high for _, high in made])),
+            _snap_to_zero(np.concatenate([low for low, _ in ends])),
+            _snap_to_zero(np.concatenate([high for _, high in ends])),
         )
-        for made in zip(*blocks, strict=True)
+        for ends in zip(*blocks, strict=True)
     ]
 
 

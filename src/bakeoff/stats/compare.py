@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -23,7 +22,7 @@ from bakeoff.stats.clusters import Clusters, Dependence, EffectiveQuestions, dep
 from bakeoff.stats.comparison import Comparison, DroppedQueries, PairComparison, ScoreMatrix, SystemSummary
 from bakeoff.stats.correction import holm, max_t
 from bakeoff.stats.effects import TIE_TOLERANCE, cliffs_delta, deciding_places, win_loss_tie
-from bakeoff.stats.equivalence import Bounds, possible_means
+from bakeoff.stats.equivalence import Bounds, excludes_zero, possible_means
 from bakeoff.stats.intervals import Interval
 from bakeoff.stats.number_format import join_names
 from bakeoff.stats.power import POWER, detectable_difference, queries_needed
@@ -51,8 +50,8 @@ class CompareSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _ScoredPair:
-    """One measure in progress: the matrix, its values without structural queries, the settings."""
+class _ScoreInputs:
+    """What a comparison needs: the matrix, its values without structural queries, the settings and the clusters."""
 
     matrix: ScoreMatrix
     values: FloatArray
@@ -86,8 +85,18 @@ def compare(
     matrix: ScoreMatrix, seed: int, *, alpha: float = 0.05, correction: str = "holm", resamples: int = 10_000
 ) -> Comparison:
     """Compare all systems on one measure with the default interval."""
-    settings = CompareSettings(BootstrapSettings(seed, resamples), alpha=alpha, correction=correction)
-    return compare_all([matrix], settings)[0]
+    return compare_systems(
+        matrix, CompareSettings(BootstrapSettings(seed, resamples), alpha=alpha, correction=correction)
+    )
+
+
+def compare_systems(
+    matrix: ScoreMatrix, settings: CompareSettings, mapper: BlockMapper | None = None
+) -> Comparison:
+    """Compare all pairs of systems on one measure; the mapper runs blocks of pairs in parallel."""
+    inputs = _score_inputs(matrix.sort_queries(), settings)
+    columns = _differences(inputs.values)
+    return _comparison(inputs, columns, _pair_numbers(inputs, columns, mapper))
 
 
 def summarise(matrix: ScoreMatrix, settings: CompareSettings) -> tuple[SystemSummary, ...]:
@@ -102,42 +111,8 @@ def rank_systems(matrix: ScoreMatrix) -> tuple[str, ...]:
     return _ranking(matrix, values, ranked, _shared_queries(values, ranked))
 
 
-def compare_all(
-    matrices: Sequence[ScoreMatrix], settings: CompareSettings, each: BlockMapper | None = None
-) -> list[Comparison]:
-    """Compare on several measures at once; one set of resamples serves every pair of every measure.
-
-    `each` runs blocks of pairs in parallel.
-    """
-    ordered = [matrix.sort_queries() for matrix in matrices]
-    _check_same_queries(ordered)
-    scored = [_score_inputs(matrix, settings) for matrix in ordered]
-    columns = [_differences(one.values) for one in scored]
-    levels = (settings.bootstrap.level, 1 - 2 * settings.alpha)
-    clusters = scored[0].clusters
-    both = intervals_at(np.hstack(columns), settings.bootstrap, levels, each=each, clusters=clusters)
-    made, start = [], 0
-    for one, block in zip(scored, columns, strict=True):
-        stop = start + block.shape[1]
-        numbers = _pair_numbers(one, block, both[0][start:stop], both[1][start:stop], each)
-        made.append(_comparison(one, block, numbers))
-        start = stop
-    return made
-
-
-def _check_same_queries(matrices: Sequence[ScoreMatrix]) -> None:
-    if not matrices:
-        raise ComparisonError("no measure to compare. Give at least one score matrix.")
-    for matrix in matrices:
-        if (matrix.queries, matrix.clusters) != (matrices[0].queries, matrices[0].clusters):
-            raise ComparisonError(
-                f"{matrix.measure} and {matrices[0].measure} list different queries or clusters. "
-                "Give every measure the same queries and NaN where a score was not computed."
-            )
-
-
-def _score_inputs(matrix: ScoreMatrix, settings: CompareSettings) -> _ScoredPair:
-    return _ScoredPair(
+def _score_inputs(matrix: ScoreMatrix, settings: CompareSettings) -> _ScoreInputs:
+    return _ScoreInputs(
         matrix, matrix.without_structural(), settings, Clusters.of(matrix.clusters, len(matrix.queries))
     )
 
@@ -152,62 +127,61 @@ def _differences(values: FloatArray) -> FloatArray:
 
 
 def _pair_numbers(
-    scored: _ScoredPair,
-    columns: FloatArray,
-    intervals: list[Interval],
-    equivalence: list[Interval],
-    each: BlockMapper | None,
+    inputs: _ScoreInputs, columns: FloatArray, mapper: BlockMapper | None
 ) -> list[_PairNumbers]:
-    pairs, settings, clusters = columns.shape[1], scored.settings, scored.clusters
+    pairs, settings, clusters = columns.shape[1], inputs.settings, inputs.clusters
     if not pairs:
         return []
+    levels = (settings.bootstrap.level, 1 - 2 * settings.alpha)
+    intervals, equivalence = intervals_at(
+        columns, settings.bootstrap, levels, mapper=mapper, clusters=clusters
+    )
     seed, flips = settings.bootstrap.seed, flips_for(pairs, settings.alpha)
     summed = columns if clusters.alone else clusters.sums(np.nan_to_num(columns))
-    missing = np.isnan(scored.values)
+    missing = np.isnan(inputs.values)
     if (
         missing.any(axis=0) == missing.all(axis=0)
     ).all():  # a query not scored for any system has no difference
-        tested = pair_randomisations(clusters.sums(np.nan_to_num(scored.values.T)), seed, flips, each)
+        tests = pair_randomisations(clusters.sums(np.nan_to_num(inputs.values.T)), seed, flips, mapper)
     else:
-        tested = randomisations(summed, seed, flips, each)
-    p_values = [result.p for result in tested]
-    stepped: list[float] | list[None] = [None] * pairs
+        tests = randomisations(summed, seed, flips, mapper)
+    p_values = [test.p for test in tests]
+    p_holm = holm(p_values)
+    p_max_t: list[float] | list[None] = [None] * pairs
     if settings.correction == "max-t":
-        stepped = max_t(summed, seed, flips)
-    largest = np.full(pairs, scored.matrix.largest_difference)
-    rivals = max(1, len(scored.matrix.systems) - 1)
-    levels = (settings.alpha, settings.alpha / rivals)
-    possible, corrected = possible_means(columns, largest, levels, seed, clusters=clusters, each=each)
-    sure = [ends is not None and not ends[0] <= 0.0 <= ends[1] for ends in corrected]
-    held = holm(p_values)
+        p_max_t = max_t(summed, seed, flips)
+    largest = np.full(pairs, inputs.matrix.largest_difference)
+    rivals = max(1, len(inputs.matrix.systems) - 1)
+    alphas = (settings.alpha, settings.alpha / rivals)
+    possible, corrected = possible_means(columns, largest, alphas, seed, clusters=clusters, mapper=mapper)
     return [
         _PairNumbers(
             interval=intervals[pair],
             equivalence=equivalence[pair],
             p_randomisation=p_values[pair],
-            p_holm=held[pair],
-            p_max_t=stepped[pair],
+            p_holm=p_holm[pair],
+            p_max_t=p_max_t[pair],
             possible=possible[pair],
-            holds_level=sure[pair],
+            holds_level=excludes_zero(corrected[pair]),
         )
         for pair in range(pairs)
     ]
 
 
-def _comparison(scored: _ScoredPair, columns: FloatArray, numbers: list[_PairNumbers]) -> Comparison:
-    matrix, settings = scored.matrix, scored.settings
+def _comparison(inputs: _ScoreInputs, columns: FloatArray, numbers: list[_PairNumbers]) -> Comparison:
+    matrix, settings = inputs.matrix, inputs.settings
     places = combinations(range(len(matrix.systems)), 2)
-    masks = _masks(scored.clusters, columns)
+    masks = _masks(inputs.clusters, columns)
     pairs = tuple(
-        _pair(scored, place, _PairColumn(columns[:, number], *masks[number]), numbers[number])
+        _pair(inputs, place, _PairColumn(columns[:, number], *masks[number]), numbers[number])
         for number, place in enumerate(places)
     )
-    ranked = _well_scored(scored.values)
-    shared = _shared_queries(scored.values, ranked)
-    ranking = _ranking(matrix, scored.values, ranked, shared)
+    ranked = _well_scored(inputs.values)
+    shared = _shared_queries(inputs.values, ranked)
+    ranking = _ranking(matrix, inputs.values, ranked, shared)
     return Comparison(
         measure=matrix.measure,
-        systems=_summaries(scored),
+        systems=_summaries(inputs),
         pairs=pairs,
         ranking=ranking,
         indistinguishable_from_best=_not_beaten(matrix.systems, pairs, ranking[0] if ranking else None),
@@ -215,15 +189,15 @@ def _comparison(scored: _ScoredPair, columns: FloatArray, numbers: list[_PairNum
         correction=settings.correction,
         alpha=settings.alpha,
         seed=settings.bootstrap.seed,
-        notes=_notes(scored, pairs, ranking, int(shared.sum())),
+        notes=_notes(inputs, pairs, ranking, int(shared.sum())),
         higher_is_better=matrix.higher_is_better,
         bounds=matrix.bounds,
-        questions=_questions(scored, ranked, shared),
+        questions=_questions(inputs, ranked, shared),
     )
 
 
 def _masks(clusters: Clusters, columns: FloatArray) -> dict[int, tuple[BoolArray, Clusters]]:
-    """For each column the queries scored for both systems and their clusters, made once for all that share them."""
+    """For each column the queries scored for both systems and their clusters, computed once for all that share them."""
     found = {}
     for numbers, mask in groups_by_mask(columns):
         members = clusters.among(mask)
@@ -231,17 +205,17 @@ def _masks(clusters: Clusters, columns: FloatArray) -> dict[int, tuple[BoolArray
     return found
 
 
-def _questions(scored: _ScoredPair, ranked: IntArray, shared: BoolArray) -> EffectiveQuestions | None:
+def _questions(inputs: _ScoreInputs, ranked: IntArray, shared: BoolArray) -> EffectiveQuestions | None:
     """Effective number of shared questions: from the pairs' differences, or the scores of a single system."""
-    values = scored.values[np.ix_(ranked, shared)]
+    values = inputs.values[np.ix_(ranked, shared)]
     columns = _differences(values) if len(ranked) > 1 else values.T
-    return effective_questions(columns, scored.clusters.among(shared))
+    return effective_questions(columns, inputs.clusters.among(shared))
 
 
 def _pair(
-    scored: _ScoredPair, place: tuple[int, int], column: _PairColumn, numbers: _PairNumbers
+    inputs: _ScoreInputs, place: tuple[int, int], column: _PairColumn, numbers: _PairNumbers
 ) -> PairComparison:
-    matrix, values, settings = scored.matrix, scored.values, scored.settings
+    matrix, values, settings = inputs.matrix, inputs.values, inputs.settings
     common, clusters = column.common, column.clusters
     a, b = values[place[0]][common], values[place[1]][common]
     kept = column.differences[common]
@@ -270,7 +244,7 @@ def _pair(
         if sd is None
         else detectable_difference(sd, n, alpha_pair, settings.power, dependence=depends),
         queries_needed=_queries_needed(sd, difference, alpha_pair, settings.power, depends),
-        dropped=_dropped_queries(scored, place),
+        dropped=_dropped_queries(inputs, place),
         alpha=settings.alpha,
         alpha_pair=alpha_pair,
         power=settings.power,
@@ -292,17 +266,19 @@ def _queries_needed(
     return queries_needed(sd, difference, alpha, power, dependence=depends)
 
 
-def _dropped_queries(scored: _ScoredPair, place: tuple[int, ...]) -> tuple[DroppedQueries, ...]:
+def _dropped_queries(inputs: _ScoreInputs, place: tuple[int, ...]) -> tuple[DroppedQueries, ...]:
     """Queries not counted because they can't be scored, or were not scored for one of the systems."""
-    matrix = scored.matrix
-    missing = np.isnan(scored.values[list(place)])
+    matrix = inputs.matrix
+    missing = np.isnan(inputs.values[list(place)])
     found = []
     for number in np.flatnonzero(missing.any(axis=0)).tolist():
         query = matrix.queries[number]
         if query in matrix.structural:
             reason = f"cannot be scored: {matrix.structural[query]}"
         else:
-            lacking = [matrix.systems[p] for p, gone in zip(place, missing[:, number], strict=True) if gone]
+            lacking = [
+                matrix.systems[p] for p, absent in zip(place, missing[:, number], strict=True) if absent
+            ]
             reason = "; ".join(
                 f"not scored for {system}: {matrix.reason(system, query)}" for system in lacking
             )
@@ -310,16 +286,16 @@ def _dropped_queries(scored: _ScoredPair, place: tuple[int, ...]) -> tuple[Dropp
     return tuple(found)
 
 
-def _summaries(scored: _ScoredPair) -> tuple[SystemSummary, ...]:
-    matrix, values = scored.matrix, scored.values
-    intervals = mean_intervals(values.T, scored.settings.bootstrap, matrix.bounds, scored.clusters)
-    made = []
+def _summaries(inputs: _ScoreInputs) -> tuple[SystemSummary, ...]:
+    matrix, values = inputs.matrix, inputs.values
+    intervals = mean_intervals(values.T, inputs.settings.bootstrap, matrix.bounds, inputs.clusters)
+    summaries = []
     for place, (system, interval) in enumerate(zip(matrix.systems, intervals, strict=True)):
         kept = without_nan(values[place])
         mean = float(kept.mean()) if len(kept) else None
-        dropped, at_best = _dropped_queries(scored, (place,)), _at_best(matrix, place, values[place])
-        made.append(SystemSummary(system, mean, interval, len(kept), dropped, at_best))
-    return tuple(made)
+        dropped, at_best = _dropped_queries(inputs, (place,)), _at_best(matrix, place, values[place])
+        summaries.append(SystemSummary(system, mean, interval, len(kept), dropped, at_best))
+    return tuple(summaries)
 
 
 def _at_best(matrix: ScoreMatrix, place: int, scores: FloatArray) -> float | None:
@@ -369,17 +345,17 @@ def _identical(pairs: tuple[PairComparison, ...]) -> list[tuple[str, ...]]:
     groups: list[set[str]] = []
     for pair in pairs:
         if pair.identical:
-            touched = [group for group in groups if group & {pair.a, pair.b}]
-            groups = [group for group in groups if group not in touched]
-            groups.append({pair.a, pair.b}.union(*touched))
+            overlapping = [group for group in groups if group & {pair.a, pair.b}]
+            groups = [group for group in groups if group not in overlapping]
+            groups.append({pair.a, pair.b}.union(*overlapping))
     order = list(dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b)))
     return [tuple(sorted(group, key=order.index)) for group in groups]
 
 
 def _notes(
-    scored: _ScoredPair, pairs: tuple[PairComparison, ...], ranking: tuple[str, ...], common: int
+    inputs: _ScoreInputs, pairs: tuple[PairComparison, ...], ranking: tuple[str, ...], common: int
 ) -> tuple[str, ...]:
-    matrix, missing = scored.matrix, np.isnan(scored.values)
+    matrix, missing = inputs.matrix, np.isnan(inputs.values)
     notes = [
         f"{join_names(group)} have identical scores on every query of {matrix.measure}: "
         "check that they are not the same system."

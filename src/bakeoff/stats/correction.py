@@ -32,9 +32,8 @@ def max_t(columns: npt.ArrayLike, seed: int, flips: int = FLIPS) -> list[float]:
     observed = np.abs(scores.sum(axis=0))
     order: IntArray = np.argsort(-observed, kind="stable")
     count = _count_reached(scores[:, order], observed[order], seed, flips)
-    stepped = np.maximum.accumulate((count + 1) / (flips + 1))
     adjusted = np.empty(len(order))
-    adjusted[order] = stepped
+    adjusted[order] = np.maximum.accumulate((count + 1) / (flips + 1))
     return [float(p) if observed[i] > NOISE else 1.0 for i, p in enumerate(adjusted)]
 
 

@@ -21,8 +21,7 @@ from bakeoff.stats.arrays import (
     FloatArray,
     as_columns,
     groups_by_mask,
-    in_blocks,
-    worth_parallel,
+    map_blocks,
 )
 from bakeoff.stats.clusters import Clusters, as_clusters
 from bakeoff.stats.comparison import ScoreMatrix
@@ -36,6 +35,11 @@ DECIMALS = 9
 Bounds = tuple[float, float]
 
 
+def excludes_zero(bounds: Bounds | None) -> bool:
+    """Whether all means still possible have the same sign; False without a query."""
+    return bounds is not None and not bounds[0] <= 0.0 <= bounds[1]
+
+
 def possible_means(
     columns: npt.ArrayLike,
     largest: npt.ArrayLike,
@@ -43,7 +47,7 @@ def possible_means(
     seed: int,
     *,
     clusters: Clusters | None = None,
-    each: BlockMapper | None = None,
+    mapper: BlockMapper | None = None,
 ) -> list[list[Bounds | None]]:
     """For each level and column, the smallest and largest true mean still possible; None without a query.
 
@@ -58,21 +62,17 @@ def possible_means(
             continue
         values = grouped.among(mask).linearise(matrix[np.ix_(mask, numbers)])
         with_extremes = np.vstack([values, extremes[numbers]])
-        for row, bounds in zip(found, _bounds(with_extremes, alphas, seed, each), strict=True):
+        for row, bounds in zip(found, _bounds(with_extremes, alphas, seed, mapper), strict=True):
             for number, ends in zip(numbers, bounds, strict=True):
                 row[number] = ends
     return found
 
 
 def _bounds(
-    values: FloatArray, alphas: tuple[float, ...], seed: int, each: BlockMapper | None
+    values: FloatArray, alphas: tuple[float, ...], seed: int, mapper: BlockMapper | None
 ) -> list[list[Bounds]]:
     """Bounds at each level of columns whose last row is the extreme."""
-    work, parts = partial(_block_bounds, alphas, seed), in_blocks(values)
-    if each is not None and worth_parallel(values, DRAWS):
-        blocks = each(work, parts, "equivalence")
-    else:
-        blocks = [work(part) for part in parts]
+    blocks = map_blocks(partial(_block_bounds, alphas, seed), values, DRAWS, "equivalence", mapper)
     return [[ends for block in levels for ends in block] for levels in zip(*blocks, strict=True)]
 
 
@@ -80,7 +80,7 @@ def _block_bounds(alphas: tuple[float, ...], seed: int, part: FloatArray) -> lis
     values, extreme = part[:-1], part[-1]
     least, most = np.empty((part.shape[1], DRAWS)), np.empty((part.shape[1], DRAWS))
     start = 0
-    for weights in weight_blocks(len(part), DRAWS, [seed, len(part), 4]):
+    for weights in random_weights(len(part), DRAWS, [seed, len(part), 4]):
         stop = start + len(weights)
         seen, unseen = values.T @ weights[:, :-1].T, extreme[:, None] * weights[:, -1]
         least[:, start:stop], most[:, start:stop] = seen - unseen, seen + unseen
@@ -92,7 +92,7 @@ def _block_bounds(alphas: tuple[float, ...], seed: int, part: FloatArray) -> lis
     ]
 
 
-def weight_blocks(n: int, draws: int, seed: Sequence[int]) -> Iterator[FloatArray]:
+def random_weights(n: int, draws: int, seed: Sequence[int]) -> Iterator[FloatArray]:
     """Random weights of n rows that sum to 1 (draws × rows), in blocks of bounded memory."""
     generator = np.random.default_rng(seed)
     rows = max(1, min(draws, WEIGHTS_PER_BLOCK // n))

@@ -152,9 +152,9 @@ def choose_by_cost(evidence: Evidence, systems: tuple[str, ...]) -> CostChoice:
         ordered = sorted((value, system) for value, system in known if value is not None)
         dearer = tuple(one for one in ordered[1:] if _costs_more(evidence, kind, ordered[0], one))
         if dearer:
-            gone = {system for _, system in dearer}
+            excluded = {system for _, system in dearer}
             names = [*(system for _, system in ordered), *left] if not steps else left
-            left = tuple(system for system in dict.fromkeys(names) if system not in gone)
+            left = tuple(system for system in dict.fromkeys(names) if system not in excluded)
             steps.append(CostStep(kind, ordered[0][0], dearer))
     return CostChoice(left, tuple(steps))
 

@@ -120,10 +120,10 @@ def factor_shares(
         join_names(group): np.column_stack([_contrasts(varying[name]) for name in group]) for group in groups
     }
     counts = {join_names(group): _combinations([varying[name] for name in group]) for group in groups}
-    made = _shares(means, _quadratic_forms(systems, columns), counts)
+    shares = _shares(means, _quadratic_forms(systems, columns), counts)
     noise = min(1.0, means.by_chance(whole) / means.seen(whole))
     return FactorAnalysis(
-        made,
+        shares,
         float(means.observed.std(ddof=1)),
         noise,
         systems,
@@ -156,7 +156,7 @@ def _separable(levels: Mapping[str, Sequence[str | None]]) -> list[tuple[str, ..
     groups: list[tuple[str, ...]] = [(name,) for name in levels]
     size = 2
     while size <= len(groups):
-        found = next((some for some in combinations(groups, size) if _dependent(some, levels)), None)
+        found = next((subset for subset in combinations(groups, size) if _dependent(subset, levels)), None)
         if found is None:
             size += 1
             continue

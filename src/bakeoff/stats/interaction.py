@@ -13,7 +13,7 @@ from bakeoff.stats.bootstrap import BootstrapSettings, mean_intervals
 from bakeoff.stats.clusters import Clusters
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.correction import holm
-from bakeoff.stats.equivalence import possible_means
+from bakeoff.stats.equivalence import excludes_zero, possible_means
 from bakeoff.stats.intervals import Interval
 from bakeoff.stats.tests import sign_blocks
 
@@ -164,16 +164,17 @@ def _by_category(
     """For each category the advantage of every column on it."""
     names = list(dict.fromkeys(labels))
     alpha = (1 - settings.level) / max(1, len(names))
-    made = []
+    by_category = []
     for name in names:
-        chosen = np.array([label == name for label in labels])
-        part, together = columns[chosen], clusters.among(chosen)
-        intervals = mean_intervals(part, settings.at(1 - alpha), clusters=together)
+        inside = np.array([label == name for label in labels])
+        part, members = columns[inside], clusters.among(inside)
+        intervals = mean_intervals(part, settings.at(1 - alpha), clusters=members)
         extremes = np.full(part.shape[1], largest)
-        (bounds,) = possible_means(part, extremes, (alpha,), settings.seed, clusters=together)
-        found = []
-        for mean, interval, ends in zip(part.mean(axis=0), intervals, bounds, strict=True):
-            sure = ends is not None and not ends[0] <= 0.0 <= ends[1]
-            found.append(CategoryDifference(name, len(part), float(mean), interval, sure))
-        made.append(found)
-    return made
+        (bounds,) = possible_means(part, extremes, (alpha,), settings.seed, clusters=members)
+        by_category.append(
+            [
+                CategoryDifference(name, len(part), float(mean), interval, excludes_zero(ends))
+                for mean, interval, ends in zip(part.mean(axis=0), intervals, bounds, strict=True)
+            ]
+        )
+    return by_category

@@ -49,8 +49,11 @@ FIRM = (Grounds.ONLY_WITHIN_LIMITS, Grounds.BEATS_ALL, Grounds.LIFT, Grounds.WIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionInput:
-    """Everything the wording of a recommendation may use; `best` has the best mean, None if nothing is scored."""
+class Decision:
+    """The recommended system and its grounds, with all that their wording may use.
+
+    `best` has the best mean; it is None if nothing is scored.
+    """
 
     case: VerdictInput
     verdict: Verdict
@@ -71,7 +74,7 @@ class DecisionInput:
         """How firmly the system is recommended; never firmly if no system is within the limits."""
         return Strength.TAKE if self.grounds in FIRM and self.case.eligible else Strength.START
 
-    def with_margin(self, margin: float) -> DecisionInput:
+    def with_margin(self, margin: float) -> Decision:
         """The decision with another margin."""
         rule = DecisionRule(margin, self.rule.prefer, self.rule.ratio)
         return choose_system(self.case.evidence, self.verdict, rule)
@@ -90,7 +93,7 @@ def find_regrets(matrix: ScoreMatrix, evidence: Evidence, seed: int) -> dict[str
     return regrets(matrix, systems, tied, seed, margin=margin, alpha=comparison.alpha)
 
 
-def choose_system(evidence: Evidence, verdict: Verdict, rule: DecisionRule = DEFAULT_RULE) -> DecisionInput:
+def choose_system(evidence: Evidence, verdict: Verdict, rule: DecisionRule = DEFAULT_RULE) -> Decision:
     """Choose the system to take or to start with, and the grounds."""
     case = VerdictInput.of(evidence)
     comparison = evidence.comparison
@@ -104,7 +107,7 @@ def choose_system(evidence: Evidence, verdict: Verdict, rule: DecisionRule = DEF
         grounds = Grounds.BEST_MEAN
     if verdict.rule == CLEAR_WINNER and system == best:
         grounds = Grounds.BEATS_ALL
-    return DecisionInput(
+    return Decision(
         case=case,
         verdict=verdict,
         rule=rule,

@@ -29,7 +29,7 @@ from bakeoff.stats.preferences import (
     describe_expense,
     describe_saving,
 )
-from bakeoff.stats.recommendation import DecisionInput, Grounds, Strength, choose_system
+from bakeoff.stats.recommendation import Decision, Grounds, Strength, choose_system
 from bakeoff.stats.regret import Regret
 from bakeoff.stats.verdict import Verdict
 from bakeoff.stats.verdict_text import advise_saturated
@@ -75,19 +75,19 @@ class Recommendation:
 
 def recommend(evidence: Evidence, verdict: Verdict, rule: DecisionRule = DEFAULT_RULE) -> Recommendation:
     """Put the recommendation that follows from the evidence into words."""
-    made = choose_system(evidence, verdict, rule)
-    words = _Words(made, short_names(tuple(summary.system for summary in evidence.comparison.systems)))
+    decision = choose_system(evidence, verdict, rule)
+    words = _Words(decision, short_names(tuple(summary.system for summary in evidence.comparison.systems)))
     return Recommendation(
-        system=made.system,
-        strength=made.strength,
-        grounds=made.grounds,
+        system=decision.system,
+        strength=decision.strength,
+        grounds=decision.grounds,
         sentence=words.sentence(),
         sure=words.sure(),
         change=" ".join(words.change()),
-        expected=None if made.regret is None else made.regret.expected,
-        bound=None if made.regret is None else made.regret.bound,
-        candidates=made.candidates,
-        decided_by=made.choice.decided_by,
+        expected=None if decision.regret is None else decision.regret.expected,
+        bound=None if decision.regret is None else decision.regret.bound,
+        candidates=decision.candidates,
+        decided_by=decision.choice.decided_by,
     )
 
 
@@ -95,13 +95,13 @@ def recommend(evidence: Evidence, verdict: Verdict, rule: DecisionRule = DEFAULT
 class _Words:
     """The parts of the sentence and of the lines."""
 
-    made: DecisionInput
+    decision: Decision
     names: dict[str, str]
 
     @property
     def measure(self) -> str:
         """The measure with its unit (F15)."""
-        return self.made.case.comparison.measure
+        return self.decision.case.comparison.measure
 
     @property
     def asked(self) -> str:
@@ -119,15 +119,15 @@ class _Words:
             Grounds.WITHIN_MARGIN: self._within,
             Grounds.TIED: self._tied,
             Grounds.BEST_MEAN: self._best_mean,
-        }[self.made.grounds]()
-        opening = f"{OPENINGS[self.made.strength]} {self.names[self.made.system]}. {quality}."
+        }[self.decision.grounds]()
+        opening = f"{OPENINGS[self.decision.strength]} {self.names[self.decision.system]}. {quality}."
         return " ".join([opening, *self._costs_sentence(), *self._limits(), *self._categories()])
 
     def _only(self) -> str:
-        comparison = self.made.case.comparison
-        mean = comparison.summary(self.made.system).mean
+        comparison = self.decision.case.comparison
+        mean = comparison.summary(self.decision.system).mean
         score = "" if mean is None else f"; it scores {points_to_three(mean)} {self.measure} {self.asked}"
-        if self.made.grounds is Grounds.ONLY_WITHIN_LIMITS:
+        if self.decision.grounds is Grounds.ONLY_WITHIN_LIMITS:
             return f"It is the only system within the limits{score}"
         which = "with results" if len(comparison.systems) == 1 else "with enough scored questions"
         return f"It is the only system {which}, so nothing is compared{score}"
@@ -136,7 +136,7 @@ class _Words:
         return "No question is scored for every system, so quality can't decide"
 
     def _beats_all(self) -> str:
-        case = self.made.case
+        case = self.decision.case
         ahead = advantage(case.pair(case.rivals[0]), self.measure)
         count = len(case.rivals)
         others = {1: "the other system", 2: "both other systems"}.get(count, f"all {count} other systems")
@@ -146,24 +146,24 @@ class _Words:
         return f"People judge it better at equal {self.measure} {self.asked}{self._price()}"
 
     def _within(self) -> str:
-        if self.made.case.saturated:
+        if self.decision.case.saturated:
             return self._too_easy()
-        if self.made.system != self.made.best:
+        if self.decision.system != self.decision.best:
             return f"It is within {self._margin} of the best {self.asked}{self._price()}"
         shown = f"no other system is better by more than {self._margin}"
         return f"It has the best mean {self.asked}, and {shown}{self._price()}"
 
     def _tied(self) -> str:
-        if self.made.case.saturated:
+        if self.decision.case.saturated:
             return self._too_easy()
-        tie = "the best" if self.made.system != self.made.best else self._others
+        tie = "the best" if self.decision.system != self.decision.best else self._others
         return f"It ties with {tie}; {self._yours} can't settle which is better{self._price()}"
 
     def _best_mean(self) -> str:
         return f"It has the best mean, but {self._yours} can't show that it is the best{self._price()}"
 
     def _too_easy(self) -> str:
-        case = self.made.case
+        case = self.decision.case
         share, some = case.share_at_best or 0.0, len(case.group) < len(case.comparison.ranking)
         every, of_all = ("each of their scores is", "their") if some else ("every score is", "the")
         scores = every if share == 1 else f"{100 * share:.0f} % of {of_all} scores are"
@@ -173,28 +173,28 @@ class _Words:
 
     @property
     def _yours(self) -> str:
-        common = self.made.case.comparison.common
+        common = self.decision.case.comparison.common
         return "your only question" if common == 1 else f"your {questions(common)}"
 
     @property
     def _margin(self) -> str:
-        return points(self.made.rule.margin)[0]
+        return points(self.decision.rule.margin)[0]
 
     @property
     def _others(self) -> str:
         """The other candidates: a single name, or their number."""
-        others = [one for one in self.made.candidates if one != self.made.system]
+        others = [one for one in self.decision.candidates if one != self.decision.system]
         return self.names[others[0]] if len(others) == 1 else f"{len(others)} other systems"
 
     def _price(self) -> str:
         """ "You may give up at most .031 nDCG@10, expected .004"."""
-        regret = self.made.regret
+        regret = self.decision.regret
         if regret is None:
             return ""
         if regret.bound < LEAST_BOUND:
             return " (nothing is given up)"
         at_most = f"you may give up at most {points_to_three(regret.bound)} {self.measure}"
-        if self.made.case.comparison.common < 2:
+        if self.decision.case.comparison.common < 2:
             return f" ({at_most})"  # one question has no spread, so nothing can be expected
         expected = "under .001" if regret.expected < LEAST_BOUND else points_to_three(regret.expected)
         return f" ({at_most}, expected {expected})"
@@ -202,22 +202,22 @@ class _Words:
     @property
     def _rival(self) -> str | None:
         """The system to compare costs with: the best mean, or the first candidate that was excluded."""
-        if self.made.system != self.made.best and self.made.best is not None:
-            return self.made.best
-        gone = [one for one in self.made.candidates if one not in self.made.choice.left]
-        if not gone and self.made.grounds in (Grounds.BEATS_ALL, Grounds.BEST_MEAN):
-            gone = list(self.made.case.rivals)
+        if self.decision.system != self.decision.best and self.decision.best is not None:
+            return self.decision.best
+        gone = [one for one in self.decision.candidates if one not in self.decision.choice.left]
+        if not gone and self.decision.grounds in (Grounds.BEATS_ALL, Grounds.BEST_MEAN):
+            gone = list(self.decision.case.rivals)
         return gone[0] if gone else None
 
     def _costs(self, system: str) -> Costs:
-        return self.made.case.evidence.costs.get(system, Costs())
+        return self.decision.case.evidence.costs.get(system, Costs())
 
     def _compared_costs(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What the system needs less of than its rival, and what more of."""
         rival = self._rival
         if rival is None:
             return (), ()
-        own, other, rule = self._costs(self.made.system), self._costs(rival), self.made.rule
+        own, other, rule = self._costs(self.decision.system), self._costs(rival), self.decision.rule
         return describe_saving(own, other, rule), describe_expense(own, other, rule)
 
     def _costs_sentence(self) -> Iterator[str]:
@@ -228,27 +228,27 @@ class _Words:
             yield f"It {_joined(saving)}{f', but {expense[0]}' if expense else ''}."
         elif expense:
             yield f"It {expense[0]}."
-        elif len(self.made.candidates) > 1:
+        elif len(self.decision.candidates) > 1:
             yield f"None of these systems is clearly cheaper to run, so {self._without_preference()}."
 
     def _without_preference(self) -> str:
         """What decides between candidates that cost the same."""
-        means = {self.made.case.comparison.summary(one).mean for one in self.made.candidates}
+        means = {self.decision.case.comparison.summary(one).mean for one in self.decision.candidates}
         return "any of them will do" if len(means) == 1 else "the better mean decides"
 
     def _limits(self) -> Iterator[str]:
         """A sentence if no system is within the limits."""
-        case = self.made.case
+        case = self.decision.case
         if not case.eligible and case.comparison.ranking:
-            reason = dict(case.ruled_out)[self.made.system]
+            reason = dict(case.ruled_out)[self.decision.system]
             yield f"No system is within the limits: its {reason}."
 
     def _categories(self) -> Iterator[str]:
         """Categories where another system is better."""
-        crossing = self.made.case.crossing if self.made.case.eligible else None
-        if crossing is None or self.made.system not in (crossing.a, crossing.b):
+        crossing = self.decision.case.crossing_interaction if self.decision.case.eligible else None
+        if crossing is None or self.decision.system not in (crossing.a, crossing.b):
             return
-        first = crossing.a == self.made.system
+        first = crossing.a == self.decision.system
         other, found = (crossing.b, crossing.for_b) if first else (crossing.a, crossing.for_a)
         kinds = join_names(tuple(one.category for one in found))
         yield f"For {kinds}, {self.names[other]} is better: use it there if you can tell these questions."
@@ -263,19 +263,19 @@ class _Words:
             if pair.mdd is None
             else f" With {questions(pair.n)}, differences below {points_to_three(pair.mdd)} usually go undetected."
         )
-        other = self.names[pair.b if pair.a == self.made.system else pair.a]
+        other = self.names[pair.b if pair.a == self.decision.system else pair.a]
         if pair.identical:
             return f"It scores the same as {other} on every question; {self._possible(pair)} is still possible.{unseen}"
-        if self.made.grounds is Grounds.BEATS_ALL:  # the sentence has the lead
+        if self.decision.grounds is Grounds.BEATS_ALL:  # the sentence has the lead
             return f"Its lead is more than chance explains, also after correction for all pairs.{unseen}"
         ahead = advantage(pair, self.measure)
-        if pair.a == self.made.system:
+        if pair.a == self.decision.system:
             return f"It is ahead of {other} by {ahead}.{unseen}"
         return f"{other} has the best mean and is ahead by {ahead}.{unseen}"
 
     def _sure_alone(self) -> str:
         """Interval of the only system's mean."""
-        interval = self.made.case.comparison.summary(self.made.system).interval
+        interval = self.decision.case.comparison.summary(self.decision.system).interval
         if interval.low is None or interval.high is None:
             return ""
         low, high = points_to_three(interval.low), points_to_three(interval.high)
@@ -291,12 +291,12 @@ class _Words:
 
     def _pair(self) -> PairComparison | None:
         """The best against the recommended system, or against the next if they are the same."""
-        case, best = self.made.case, self.made.best
+        case, best = self.decision.case, self.decision.best
         if best is None or len(case.comparison.ranking) < 2:
             return None
         systems = case.eligible or case.comparison.ranking
         nearest = next((one for one in systems if one != best), None)
-        other = self.made.system if self.made.system != best else nearest
+        other = self.decision.system if self.decision.system != best else nearest
         return None if other is None else case.comparison.pair(best, other)
 
     def change(self) -> Iterator[str]:
@@ -306,7 +306,7 @@ class _Words:
 
     def _other_evidence(self) -> str:
         """What is missing if neither more questions of this kind nor a larger margin would change anything."""
-        match self.made.grounds:
+        match self.decision.grounds:
             case Grounds.ONLY_SYSTEM:
                 return "A system to compare it with: add a mode, a chunker or a model to the experiment."
             case Grounds.ONLY_WITHIN_LIMITS:
@@ -321,19 +321,19 @@ class _Words:
                 )
 
     def _questions(self) -> Iterator[str]:
-        made, pair = self.made, self._pair()
-        if made.case.saturated and made.grounds in (Grounds.TIED, Grounds.WITHIN_MARGIN):
-            yield advise_saturated(made.case)
+        decision, pair = self.decision, self._pair()
+        if decision.case.saturated and decision.grounds in (Grounds.TIED, Grounds.WITHIN_MARGIN):
+            yield advise_saturated(decision.case)
             return
-        if pair is None or pair.better is not None or made.grounds is Grounds.WITHIN_MARGIN:
+        if pair is None or pair.better is not None or decision.grounds is Grounds.WITHIN_MARGIN:
             return
         if pair.identical:
-            yield equality_needs(made.rule.margin, pair.alpha, pair.cluster_size) or ""
+            yield equality_needs(decision.rule.margin, pair.alpha, pair.cluster_size) or ""
             return
-        if pair.passes_tests and made.verdict.would_settle:
-            yield made.verdict.would_settle
+        if pair.passes_tests and decision.verdict.would_settle:
+            yield decision.verdict.would_settle
             return
-        size = max(abs(pair.difference or 0.0), made.case.evidence.thresholds.least_difference)
+        size = max(abs(pair.difference or 0.0), decision.case.evidence.thresholds.least_difference)
         needed = pair.queries_for(size)
         if needed is not None and needed > pair.n:
             shown = points_to_three(size)
@@ -341,15 +341,19 @@ class _Words:
 
     def _larger_margin(self) -> Iterator[str]:
         """A system that needs less and would be chosen with a larger margin."""
-        made, regret = self.made, self.made.case.evidence.regrets
+        decision, regret = self.decision, self.decision.case.evidence.regrets
         margins = {
-            one: _margins(regret[one], made.rule.margin) for one in regret if one not in made.candidates
+            one: _margins(regret[one], decision.rule.margin)
+            for one in regret
+            if one not in decision.candidates
         }
         rest = tuple(one for one in margins if margins[one])
-        chosen = choose_by_preference(made.case.evidence.costs, (made.system, *rest), made.rule).left[0]
-        saving = describe_saving(self._costs(chosen), self._costs(made.system), made.rule)
-        for margin in margins[chosen] if chosen != made.system and saving else ():
-            if made.with_margin(margin).system == chosen:
+        chosen = choose_by_preference(
+            decision.case.evidence.costs, (decision.system, *rest), decision.rule
+        ).left[0]
+        saving = describe_saving(self._costs(chosen), self._costs(decision.system), decision.rule)
+        for margin in margins[chosen] if chosen != decision.system and saving else ():
+            if decision.with_margin(margin).system == chosen:
                 shown, name, less = points_to_three(margin), self.names[chosen], _joined(saving)
                 yield f"If you can give up {shown}, use {name}: it {less} (decide: {{margin: {shown}}})."
                 return

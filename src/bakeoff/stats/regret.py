@@ -18,7 +18,7 @@ import numpy as np
 from bakeoff.stats.arrays import NOISE, BoolArray, FloatArray
 from bakeoff.stats.clusters import Clusters
 from bakeoff.stats.comparison import ScoreMatrix
-from bakeoff.stats.equivalence import DECIMALS, weight_blocks
+from bakeoff.stats.equivalence import DECIMALS, random_weights
 
 DRAWS = 4_000
 FEWER_DRAWS = 1_000
@@ -83,7 +83,7 @@ def _expected(scores: FloatArray, tied: BoolArray, draws: int, seed: int) -> Flo
     """Mean over draws of the best system's mean minus each one's own."""
     means = scores.mean(axis=0)
     centres = means.copy()
-    blocks = weight_blocks(len(scores), draws, [seed, len(scores), 5])
+    blocks = random_weights(len(scores), draws, [seed, len(scores), 5])
     noise = np.concatenate([weights @ (scores - means) for weights in blocks])
     if tied.sum() > 1:
         kept, middle = _kept_spread(_variance_ratio(scores[:, tied]), int(tied.sum())), means[tied].mean()
@@ -136,7 +136,7 @@ class _DrawnMeans:
 def _draw_means(scores: FloatArray, largest: float, draws: int, seed: int) -> _DrawnMeans:
     """Means over the weights that also bound possible differences; the last weight is the unseen query's."""
     means, unseen = [], []
-    for weights in weight_blocks(len(scores) + 1, draws, [seed, len(scores) + 1, 4]):
+    for weights in random_weights(len(scores) + 1, draws, [seed, len(scores) + 1, 4]):
         means.append(scores.T @ weights[:, :-1].T)
         unseen.append(weights[:, -1] * largest)
     return _DrawnMeans(np.concatenate(means, axis=1), np.concatenate(unseen))

@@ -68,24 +68,24 @@ def randomisation(differences: npt.ArrayLike, seed: int, flips: int = FLIPS) -> 
 
 
 def randomisations(
-    columns: npt.ArrayLike, seed: int, flips: int = FLIPS, each: BlockMapper | None = None
+    columns: npt.ArrayLike, seed: int, flips: int = FLIPS, mapper: BlockMapper | None = None
 ) -> list[TestResult]:
     """Sign-flip test of each column's mean; exact if few differences are non-zero.
 
     A flip that ties with the observed sum counts half (mid-p): with few differences the flips tie so often
     that counting them whole would need six differences in one direction for p ≤ .05, five of five being .06.
-    `each` runs many columns in parallel: rounding is far below what counts as a tie, so the counts are the
-    same.
+    The mapper runs many columns in parallel: rounding is far below what counts as a tie, so the counts are
+    the same.
     """
     matrix = as_columns(columns)
-    if each is None or not worth_parallel(matrix, flips):
+    if mapper is None or not worth_parallel(matrix, flips):
         return _randomisation_tests(seed, flips, matrix)
-    found = each(partial(_randomisation_tests, seed, flips), in_blocks(matrix), "randomisation test")
-    return [result for part in found for result in part]
+    blocks = mapper(partial(_randomisation_tests, seed, flips), in_blocks(matrix), "randomisation test")
+    return [result for block in blocks for result in block]
 
 
 def pair_randomisations(
-    values: FloatArray, seed: int, flips: int = FLIPS, each: BlockMapper | None = None
+    values: FloatArray, seed: int, flips: int = FLIPS, mapper: BlockMapper | None = None
 ) -> list[TestResult]:
     """The sign-flip test of every pair of systems (values are queries × systems), in the order of combinations.
 
@@ -95,7 +95,7 @@ def pair_randomisations(
     first, second = np.triu_indices(values.shape[1], 1)
     columns = values[:, first] - values[:, second]
     if not _is_exact_enough(values, columns):
-        return randomisations(columns, seed, flips, each)
+        return randomisations(columns, seed, flips, mapper)
 
     def count(scores: FloatArray, many: IntArray) -> FloatArray:
         lengths = _lengths(columns[:, many])

@@ -158,7 +158,7 @@ RULES: tuple[VerdictRule, ...] = (
         "depends-on-category",
         "the difference to the best varies with the category (Holm p ≤ {alpha}) and each is better on one",
         VerdictKind.DEPENDS_ON_CATEGORY,
-        lambda case: case.crossing is not None,
+        lambda case: case.crossing_interaction is not None,
         say_depends,
     ),
     VerdictRule(
@@ -196,15 +196,15 @@ RULES: tuple[VerdictRule, ...] = (
         LIFT_DECIDES,
         "one unbeaten system beats the others on semantic lift and is shown to be at most {margin} worse",
         VerdictKind.USE,
-        lambda case: case.lifted is not None,
+        lambda case: case.lift_winner is not None,
         say_lift,
-        lambda case: case.lifted,
+        lambda case: case.lift_winner,
     ),
     VerdictRule(
         FEW_DECIDE,
         "as 7 against some unbeaten system, but a few questions, seen or too rare to be seen, could undo it",
         VerdictKind.CANT_TELL,
-        lambda case: case.doubtful is not None,
+        lambda case: case.doubtful_rival is not None,
         say_few_decide,
         explain=explain_few_decide,
     ),
@@ -242,8 +242,8 @@ def rule_table(thresholds: Thresholds = DEFAULT_THRESHOLDS) -> tuple[tuple[int, 
 def _would_settle(case: VerdictInput) -> str | None:
     if not case.eligible or not case.unbeaten or case.equal:
         return None
-    if case.doubtful is not None:
-        return _would_hold(case, case.pair(case.doubtful))
+    if case.doubtful_rival is not None:
+        return _would_hold(case, case.pair(case.doubtful_rival))
     pair, thresholds = case.pair(case.unbeaten[0]), case.evidence.thresholds
     if pair.identical:
         return equality_needs(thresholds.margin, pair.alpha, pair.cluster_size)
@@ -314,7 +314,7 @@ def _neighbours(case: VerdictInput) -> Iterator[str]:
 
 
 def _few_decide(case: VerdictInput) -> Iterator[str]:
-    if case.doubtful is None and (text := few_decide(case)):
+    if case.doubtful_rival is None and (text := few_decide(case)):
         yield text
 
 

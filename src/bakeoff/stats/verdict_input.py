@@ -60,7 +60,7 @@ class VerdictInput:
         return (self.best, *self.unbeaten)
 
     @property
-    def doubtful(self) -> str | None:
+    def doubtful_rival(self) -> str | None:
         """First rival that the best leads by the tests, though rare questions not sampled could undo it."""
         return next((other for other in self.unbeaten if self.pair(other).passes_tests), None)
 
@@ -101,7 +101,7 @@ class VerdictInput:
         return share is not None and share >= self.evidence.thresholds.saturated
 
     @property
-    def separating(self) -> tuple[str, PairComparison] | None:
+    def separating_pair(self) -> tuple[str, PairComparison] | None:
         """Another measure of the run and the pair of the group it separates most clearly, corrected over all
         pairs."""
         pairs = [(other.measure, pair) for other in self.evidence.other_measures for pair in other.pairs]
@@ -132,7 +132,7 @@ class VerdictInput:
         return choose_by_cost(self.evidence, self.group)
 
     @property
-    def crossing(self) -> Interaction | None:
+    def crossing_interaction(self) -> Interaction | None:
         """A pair of the best and another system, each significantly better on some category."""
         for one in self.evidence.interactions:
             concerns = self.best in (one.a, one.b) and {one.a, one.b} <= set(self.eligible)
@@ -141,7 +141,7 @@ class VerdictInput:
         return None
 
     @property
-    def lifted(self) -> str | None:
+    def lift_winner(self) -> str | None:
         """The system of the group that beats all others on semantic lift and is shown to be no worse, or None."""
         lift = self.evidence.lift
         names = set() if lift is None else {summary.system for summary in lift.systems}

@@ -92,8 +92,8 @@ def say_saturated(case: VerdictInput) -> str:
 
 def advise_saturated(case: VerdictInput) -> str:
     """How to rank systems whose primary measure is saturated."""
-    if case.separating is not None:
-        other, pair = case.separating
+    if case.separating_pair is not None:
+        other, pair = case.separating_pair
         ahead = pair if (pair.difference or 0.0) > 0 else pair.reverse()
         return (
             f"{other} still separates them: {ahead.a} is ahead of {ahead.b} by {advantage(ahead, other)}. "
@@ -116,7 +116,7 @@ def advise_saturated(case: VerdictInput) -> str:
 
 def say_lift(case: VerdictInput) -> str:
     """Tied on the primary measure, separated by semantic lift."""
-    lift, chosen = case.evidence.lift, case.lifted
+    lift, chosen = case.evidence.lift, case.lift_winner
     assert lift is not None
     assert chosen is not None
     others = tuple(system for system in case.group if system != chosen)
@@ -129,7 +129,7 @@ def say_lift(case: VerdictInput) -> str:
 
 def say_depends(case: VerdictInput) -> str:
     """Which system is better on which category."""
-    crossing = case.crossing
+    crossing = case.crossing_interaction
     assert crossing is not None
     return (
         f"It depends on the category: {crossing.a} is ahead on {_categories(crossing.for_a, case)}; "
@@ -204,8 +204,8 @@ def tied_neighbours(case: VerdictInput, first: int, second: int) -> str | None:
 
 
 def _doubtful_pair(case: VerdictInput) -> PairComparison:
-    assert case.doubtful is not None
-    return case.pair(case.doubtful)
+    assert case.doubtful_rival is not None
+    return case.pair(case.doubtful_rival)
 
 
 def _unseen(case: VerdictInput, other: str) -> float:

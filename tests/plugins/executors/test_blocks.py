@@ -23,7 +23,7 @@ from bakeoff.runtime.events import Event, StageAdvanced, StageFinished, StageSta
 from bakeoff.runtime.scheduler import WorkerPool, map_blocks, worker_pool
 from bakeoff.stats import arrays
 from bakeoff.stats.bootstrap import BootstrapSettings
-from bakeoff.stats.compare import CompareSettings, compare_all
+from bakeoff.stats.compare import CompareSettings, compare_systems
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.storage.cache import Cache
 from bakeoff.types import Metric
@@ -265,11 +265,11 @@ def _matrix() -> ScoreMatrix:
 def test_a_comparison_by_workers_is_that_of_one_process(
     way: str, meddling: Callable[..., Meddling], notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrays, "WORTH", 0)
+    monkeypatch.setattr(arrays, "PARALLEL_FROM", 0)
     settings = CompareSettings(BootstrapSettings(3, 500), alpha=0.25)  # fewer flips than at 0.05
-    alone = compare_all([_matrix()], settings)
+    alone = compare_systems(_matrix(), settings)
     assert not (notes / "done").exists()
-    assert compare_all([_matrix()], settings, WorkerPool(meddling(way))) == alone
+    assert compare_systems(_matrix(), settings, WorkerPool(meddling(way))) == alone
     assert len((notes / "done").read_text()) >= 4, "bootstrap and test have two blocks each"
 
 
@@ -277,14 +277,16 @@ def test_a_comparison_by_workers_is_that_of_one_process(
 def test_a_comparison_that_always_fails_is_named(
     meddling: Callable[..., Meddling], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrays, "WORTH", 0)
+    monkeypatch.setattr(arrays, "PARALLEL_FROM", 0)
     with pytest.raises(SystemFailure, match=r"bootstrap: block \d .*the line went dead"):
-        compare_all([_matrix()], CompareSettings(BootstrapSettings(3, 500)), WorkerPool(meddling("failing")))
+        compare_systems(
+            _matrix(), CompareSettings(BootstrapSettings(3, 500)), WorkerPool(meddling("failing"))
+        )
 
 
 def test_few_pairs_call_nobody(meddling: Callable[..., Meddling]) -> None:
     executor = meddling()
-    compare_all([_matrix()], CompareSettings(BootstrapSettings(3, 500)), WorkerPool(executor))
+    compare_systems(_matrix(), CompareSettings(BootstrapSettings(3, 500)), WorkerPool(executor))
     assert executor.starts == 0
 
 

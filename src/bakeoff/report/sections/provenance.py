@@ -11,6 +11,7 @@ from bakeoff.report.sections.sanity import sanity_notes
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.record import ChunkingRecord, LengthRecord, RuleHit
 from bakeoff.runs.score_grid import ScoreGrid
+from bakeoff.runs.verdict import verdict_thresholds
 from bakeoff.runtime.count_text import count
 from bakeoff.stats.verdict import rule_table
 
@@ -81,7 +82,9 @@ def describe_provenance(result: Result, grid: ScoreGrid, applied: str | None) ->
         conventions=tuple((name, _plain(value)) for name, value in record.conventions.items()),
         environment=tuple(_environment(result)),
         identity=tuple(_identity(result)),
-        verdict_rules=tuple(RuleHitRow(*row, row[1] == applied) for row in rule_table()),
+        verdict_rules=tuple(
+            RuleHitRow(*row, row[1] == applied) for row in rule_table(verdict_thresholds(result))
+        ),
         notes=(*record.notes, *sanity_notes(result, grid)),
         experiment=record.experiment,
         command=f"bakeoff report {record.run}",
