@@ -13,7 +13,7 @@ from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import PairComparison, ScoreMatrix
 from bakeoff.stats.effects import WinLossTie
-from bakeoff.stats.interaction import interaction
+from bakeoff.stats.interaction import interactions
 from bakeoff.stats.intervals import Interval
 
 
@@ -74,7 +74,7 @@ def test_decision_a_hybrid_where_the_cheaper_is_ahead_on_a_category(base: PairCo
     values = np.vstack([np.tile([0.9, 0.1, 0.8, 0.2], 10), np.tile([0.5, 0.5, 0.45, 0.55], 10)])
     labels = ("x", "y", "x", "y") * 10
     matrix = ScoreMatrix(("mika", "minilm"), tuple(map(str, range(40))), values, "MRR", categories=labels)
-    found = interaction(matrix, "mika", "minilm", BootstrapSettings(1, 1000))
+    found = interactions(matrix, "mika", ["minilm"], BootstrapSettings(1, 1000))[0]
     decision = decide_s4(S4Case(pair(base, 0.0, 0.1), categories=found), DECISION_A)
     assert decision.choice == "hybrid"
 

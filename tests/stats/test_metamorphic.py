@@ -12,7 +12,7 @@ from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import Comparison, ScoreMatrix
 from bakeoff.stats.evidence import CostLimits, Costs, Evidence
 from bakeoff.stats.factors import factor_shares
-from bakeoff.stats.interaction import interaction
+from bakeoff.stats.interaction import interactions
 from bakeoff.stats.quantiles import quantile_between
 from bakeoff.stats.selection import select
 from bakeoff.stats.verdict import Verdict, VerdictKind, decide
@@ -91,7 +91,7 @@ def test_the_order_of_the_query_file_changes_no_random_step() -> None:
     )
     settings = BootstrapSettings(5)
     assert select(scores, 5, 7) == select(shuffled, 5, 7)
-    assert interaction(scores, "one", "two", settings) == interaction(shuffled, "one", "two", settings)
+    assert interactions(scores, "one", ["two"], settings) == interactions(shuffled, "one", ["two"], settings)
     factors = {"kind": ("x", "y", "y")}
     one, other = (
         factor_shares(each.sort_queries().without_structural(), factors, 7) for each in (scores, shuffled)

@@ -93,11 +93,6 @@ def interactions(
     )
 
 
-def interaction(matrix: ScoreMatrix, a: str, b: str, settings: BootstrapSettings) -> Interaction:
-    """Test one pair on the queries scored for both."""
-    return interactions(matrix, a, [b], settings)[0]
-
-
 def _test_labels(columns: FloatArray, labels: Sequence[str], seed: int, clusters: Clusters) -> list[float]:
     """The p-value of each column; where queries depend on each other, by flips of clusters."""
     if clusters.alone:
@@ -105,13 +100,8 @@ def _test_labels(columns: FloatArray, labels: Sequence[str], seed: int, clusters
     return [cluster_flip_p(column, labels, seed, clusters=clusters) for column in columns.T]
 
 
-def label_permutation_p(differences: FloatArray, labels: Sequence[str], seed: int) -> float:
-    """p-value of the spread of category means under shuffled labels; never 0."""
-    return label_permutation_tests(differences[:, None], labels, seed)[0]
-
-
 def label_permutation_tests(columns: FloatArray, labels: Sequence[str], seed: int) -> list[float]:
-    """The same p-value for each column of differences, all with the same shuffled labels."""
+    """p-value of the spread of category means under shuffled labels, for each column of differences; never 0."""
     n, names = len(columns), sorted(set(labels))
     if len(names) < 2:
         return [1.0] * columns.shape[1]

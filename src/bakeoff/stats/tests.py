@@ -62,11 +62,6 @@ def wilcoxon(differences: npt.ArrayLike) -> TestResult:
     return TestResult(_normal_rank_p(ranks, positive), len(values), False)
 
 
-def randomisation(differences: npt.ArrayLike, seed: int, flips: int = FLIPS) -> TestResult:
-    """Sign-flip test of one column."""
-    return randomisations(np.asarray(differences, dtype=np.float64)[:, None], seed, flips)[0]
-
-
 def randomisations(
     columns: npt.ArrayLike, seed: int, flips: int = FLIPS, mapper: BlockMapper | None = None
 ) -> list[TestResult]:
