@@ -12,7 +12,7 @@ from bakeoff.runs.analysis import Result
 from bakeoff.runs.verdict import semantic_lift, system_costs
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.comparison import PairComparison
-from bakeoff.stats.interaction import interaction
+from bakeoff.stats.interaction import interactions
 
 
 def decision_lines(result: Result) -> list[str]:
@@ -100,7 +100,7 @@ def s4_case(result: Result, challenger: str, incumbent: str, measure: str) -> S4
     return S4Case(
         result.compare(measure).pair(challenger, incumbent),
         measure=measure,
-        categories=interaction(matrix, challenger, incumbent, settings) if several else None,
+        categories=interactions(matrix, challenger, [incumbent], settings)[0] if several else None,
         lift=_lift(result, challenger, incumbent),
         latency_critical=_too_slow(result, challenger),
     )
