@@ -23,7 +23,6 @@ from bakeoff.presets.decisions import decision_lines
 from bakeoff.report.sections.preset_sections import score_section
 from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runs.run import run
-from bakeoff.runs.score_grid import read_grid
 from bakeoff.types import Hits, Role
 
 WORDS = [
@@ -361,7 +360,7 @@ def test_s0_lineage(ran: Callable[..., Ran]) -> None:
         assert f"{score:.3f}" in report, "the decision matrix has the score of every model"
     assert len(bands) == 2 and "good" in bands, "one band shows nothing"
     assert "Deploy model" in " ".join(decision_lines(found.result))
-    section = score_section(found.result, read_grid(found.result), found.result.done)
+    section = score_section(found.result, found.result.done)
     assert section is not None
     rows = {row[0]: row for row in section.grids[0].rows}
     for system, model in zip(found.result.done, ("words", "knowing"), strict=True):

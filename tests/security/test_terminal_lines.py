@@ -115,6 +115,7 @@ def test_a_name_that_is_not_unicode_can_be_printed(
 ) -> None:
     name = b"caf\xe9.md".decode("utf-8", "surrogateescape")
     console.print_line(name)
-    console.print_json({"name": name})
+    with console.answer_in_json(True):
+        console.print_json({"name": name})
     assert one_line(name) == "caf\\udce9.md" and "caf\\udce9.md" in screen.getvalue()
     assert capsys.readouterr().out.encode()
