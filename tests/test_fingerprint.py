@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bakeoff.fingerprint import LENGTH, bytes_fingerprint, file_fingerprint, fingerprint, text_keys
+from bakeoff.fingerprint import (
+    LENGTH,
+    bytes_fingerprint,
+    file_fingerprint,
+    fingerprint,
+    pair_fingerprints,
+    text_keys,
+)
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
@@ -76,6 +83,11 @@ def test_file_and_bytes_agree(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"content" * 1000)
     assert file_fingerprint(path) == bytes_fingerprint(path.read_bytes())
+
+
+def test_pairs_have_the_fingerprints_of_their_texts() -> None:
+    pairs = [("a", "b"), ("", ""), ("ab", ""), ("ä\ud800", "x" * 1000)]
+    assert pair_fingerprints(*zip(*pairs, strict=True)) == [fingerprint(*pair) for pair in pairs]
 
 
 def test_text_keys_differ() -> None:

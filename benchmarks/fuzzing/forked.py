@@ -11,7 +11,7 @@ from functools import cache
 from importlib.abc import InspectLoader
 from types import CodeType, SimpleNamespace
 
-from bakeoff.corpus import limited_process
+from bakeoff.corpus import fork_server, limited_process
 
 LAST_DESCRIPTOR = 4096
 LATE_IMPORTS = ("duckdb", "h5py", "numpy", "psutil", "pyarrow.parquet")
@@ -53,6 +53,7 @@ def fork_limited_processes() -> None:
 
     pipes = {name: getattr(subprocess, name) for name in ("PIPE", "DEVNULL")}
     limited_process.subprocess = SimpleNamespace(Popen=start, **pipes)  # type: ignore[assignment]
+    fork_server.AVAILABLE = False
 
 
 @cache

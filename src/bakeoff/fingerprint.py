@@ -37,6 +37,16 @@ def text_keys(texts: Iterable[str]) -> list[str]:
     return [bytes_fingerprint(text.encode("utf-8", "surrogatepass")) for text in texts]
 
 
+def pair_fingerprints(first: Iterable[str], second: Iterable[str]) -> list[str]:
+    """`fingerprint(a, b)` of each pair of texts, in less time."""
+    pack, digest, size = struct.Struct("<q").pack, hashlib.blake2b, LENGTH // 2
+    found = []
+    for a, b in zip(first, second, strict=True):
+        x, y = a.encode("utf-8", "surrogatepass"), b.encode("utf-8", "surrogatepass")
+        found.append(digest(b"s%b%bs%b%b" % (pack(len(x)), x, pack(len(y)), y), digest_size=size).hexdigest())
+    return found
+
+
 def _feed(digest: Any, value: Any) -> None:
     tag, data = _encode(value)
     digest.update(tag + struct.pack("<q", len(data)))

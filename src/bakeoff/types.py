@@ -79,7 +79,7 @@ class Document:
 class DocumentBatch:
     """Documents of a table as columns of equal length, and the rows that were skipped.
 
-    `ids`, `titles` and `texts` are Arrow string arrays; `fields` has one per field.
+    `ids`, `titles` and `texts` are Arrow string arrays; `fields` has one per field, or one of dictionary codes.
     """
 
     ids: pa.Array

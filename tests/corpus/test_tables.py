@@ -16,7 +16,6 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from bakeoff.corpus import table_process
 from bakeoff.corpus.tables import as_text, join_text, open_table, row_files, table_version
 from bakeoff.corpus.tables.open_table import open_here
 from bakeoff.corpus.tables.places import TablePlace
@@ -27,24 +26,6 @@ ROWS: list[dict[str, Any]] = [
     {"id": "8", "title": None, "day": "2026-05-02"},
 ]
 ARROW = pa.Table.from_pylist(ROWS)
-
-
-class ServiceHere:
-    """Answers as the process with limits does, without starting one for each table."""
-
-    def __init__(self, _: str, setup: Any) -> None:
-        self._answer = table_process._open_service(setup)
-
-    def ask(self, message: Any, _: float) -> Any:
-        return self._answer(message)
-
-
-@pytest.fixture(autouse=True)
-def service_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Formats are the subject here; tests/security/test_tables.py has the process and its limits."""
-    monkeypatch.setattr(table_process, "LimitedProcess", ServiceHere)
-    for limit in ("limit_memory", "limit_cpu"):
-        monkeypatch.setattr(table_process, limit, lambda _: None)
 
 
 def text_of(path: Path | str, *columns: str, **options: str) -> list[dict[str, str | None]]:

@@ -43,7 +43,7 @@ NOT_FOREIGN = {
     ),
     "what a process that this one started, or was started by, sends through a pipe or a folder of theirs": (
         "benchmark/run_in_subprocess.py:run_isolated, benchmark/clients/client.py:main, benchmark/scale/measure_size.py:*, storage/row_cache.py:from_bytes, runtime/shards.py:_load_plugin, "
-        "pipeline/chunking/worker.py:_answer, pipeline/chunking/parallel.py:_ask, corpus/limited_process.py:_serve, pipeline/reading/process.py:_open_service, "
+        "pipeline/chunking/worker.py:_answer, pipeline/chunking/parallel.py:_ask, corpus/limited_process.py:_serve, corpus/fork_server.py:_run, pipeline/reading/process.py:_open_service, "
         "truth/sql_process.py:_compute, benchmark/configurations/ingested_artifacts.py:query_vectors"
     ),
     "what the kernel tells of this machine": "benchmark/resources/usage.py:*, runtime/machine.py:_processor",

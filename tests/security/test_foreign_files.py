@@ -35,6 +35,7 @@ from bakeoff.truth.queries import read_queries
 
 SOURCE = Path(__file__).parents[2] / "src" / "bakeoff"
 PIPES = {
+    "corpus/fork_server.py",
     "corpus/limited_process.py",
     "runtime/shards.py",
     "pipeline/chunking/worker.py",

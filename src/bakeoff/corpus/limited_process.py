@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import pickle
 import signal
@@ -16,11 +17,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO, Any, Self
+
+from bakeoff.corpus.fork_server import ForkedProcess, fork_process
 
 WAIT_FACTOR = 10
 """Wall seconds per CPU second of a limit, so that work that waits, for example on a network disk, also ends."""
+
+
+Process = subprocess.Popen[bytes] | ForkedProcess
 
 
 class ProcessEndedError(Exception):
@@ -44,12 +50,15 @@ class ProcessEndedError(Exception):
 class LimitedProcess:
     """A module that `serve`s in a process, started by the first request and restarted after it ended."""
 
-    _process: subprocess.Popen[bytes] | None = None
+    _process: Process | None = None
+    _watch: _Watch | None = None
 
-    def __init__(self, module: str, setup: object = None) -> None:
-        """`setup` is the first message, sent again after each restart."""
-        self._command = [sys.executable, "-m", module]
-        self._setup = setup
+    def __init__(self, module: str, setup: object = None, shared: int | None = None) -> None:
+        """`setup` is the first message, sent again after each restart.
+
+        With the file descriptor `shared`, the process is forked by the fork server and has that file, too.
+        """
+        self._module, self._setup, self._shared = module, setup, shared
 
     def __enter__(self) -> Self:
         return self
@@ -61,15 +70,11 @@ class LimitedProcess:
         """Stop the process with the last reference, if nobody did."""
         self.end()
 
-    def start(self) -> subprocess.Popen[bytes]:
+    def start(self) -> Process:
         """The process, started if needed; importing its module does not count towards a request's seconds."""
         if self._process is not None:
             return self._process
-        # a library that crashes on a file may print anything, including the file's bytes
-        shown = None if logging.getLogger("bakeoff").isEnabledFor(logging.DEBUG) else subprocess.DEVNULL
-        process = subprocess.Popen(  # noqa: S603
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=shown
-        )
+        process = _start(self._module) if self._shared is None else fork_process(self._module, self._shared)
         assert process.stdin is not None and process.stdout is not None
         with contextlib.suppress(BrokenPipeError):  # it has ended, which the next request reports
             pickle.dump(self._setup, process.stdin, pickle.HIGHEST_PROTOCOL)
@@ -80,20 +85,43 @@ class LimitedProcess:
 
     def ask(self, message: object, seconds: float) -> Any:
         """Return the answer; raises ProcessEndedError if the process ends first or exceeds the time."""
+        self.send(message, seconds)
+        return self.receive(seconds)
+
+    def send(self, message: object, seconds: float) -> None:
+        """Send a message without waiting for its answer: `receive` returns the answers in the order of the messages."""
         process = self.start()
-        assert process.stdin is not None and process.stdout is not None
-        with _Watch(process, seconds) as watch:
-            try:
-                pickle.dump(message, process.stdin, pickle.HIGHEST_PROTOCOL)
-                process.stdin.flush()
-                return pickle.load(process.stdout)  # noqa: S301 - from a process of ours
-            except (EOFError, BrokenPipeError, pickle.UnpicklingError) as exc:
-                self.end()
-                raise ProcessEndedError(process.returncode, waited=watch.expired) from exc
+        assert process.stdin is not None
+        with self._limit(process, seconds):
+            pickle.dump(message, process.stdin, pickle.HIGHEST_PROTOCOL)
+            process.stdin.flush()
+
+    def receive(self, seconds: float) -> Any:
+        """Return the answer to the oldest message without one."""
+        process = self.start()
+        assert process.stdout is not None
+        with self._limit(process, seconds):
+            return pickle.load(process.stdout)  # noqa: S301 - from a process of ours
+
+    @contextlib.contextmanager
+    def _limit(self, process: Process, seconds: float) -> Iterator[None]:
+        if self._watch is None:
+            self._watch = _Watch(process)
+            self._watch.start()
+        watch = self._watch
+        try:
+            with watch.limit(seconds):
+                yield
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError) as exc:
+            self.end()
+            raise ProcessEndedError(process.wait(), waited=watch.expired) from exc
 
     def end(self) -> None:
         """Close the input of the process, which makes it exit, and wait for it."""
         process, self._process = self._process, None
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.end()
         if process is None:
             return
         for stream in (process.stdin, process.stdout):
@@ -103,24 +131,42 @@ class LimitedProcess:
         process.wait()
 
 
-class _Watch:
-    """Kills a process that does not answer in time."""
+def _start(module: str) -> subprocess.Popen[bytes]:
+    # a library that crashes on a file may print anything, including the file's bytes
+    shown = None if logging.getLogger("bakeoff").isEnabledFor(logging.DEBUG) else subprocess.DEVNULL
+    command = [sys.executable, "-m", module]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=shown)  # noqa: S603
 
-    def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
-        self._process, self.expired = process, False
-        self._timer = threading.Timer(seconds, self._expire)
-        self._timer.daemon = True
 
-    def __enter__(self) -> Self:
-        self._timer.start()
-        return self
+class _Watch(threading.Thread):
+    """Kills a process that does not answer in time: one thread for all its answers, which looks every second."""
 
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
+    def __init__(self, process: Process) -> None:
+        super().__init__(name="limited process", daemon=True)
+        self._kill, self.expired = process.kill, False
+        self._deadline = math.inf
+        self._ended = threading.Event()
 
-    def _expire(self) -> None:
-        self.expired = True
-        self._process.kill()
+    @contextlib.contextmanager
+    def limit(self, seconds: float) -> Iterator[None]:
+        """Kill the process if the block takes longer."""
+        self._deadline = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._deadline = math.inf
+
+    def end(self) -> None:
+        """Stop watching."""
+        self._ended.set()
+
+    def run(self) -> None:
+        """Look until the process ended or has to."""
+        while not self._ended.wait(max(0.0, min(1.0, self._deadline - time.monotonic()))):
+            if time.monotonic() >= self._deadline:
+                self.expired = True
+                self._kill()
+                return
 
 
 def serve(open_service: Callable[[Any], Callable[[Any], object]]) -> None:

@@ -32,6 +32,12 @@ def as_text(column: pa.Array, name: str) -> pa.Array:
         raise DataError(f'column "{name}" of type {kind} cannot be read as text: {exc}') from exc
 
 
+def as_text_or_codes(column: pa.Array, name: str) -> pa.Array:
+    """A column as texts, or as dictionary codes of texts if it has those."""
+    is_coded = pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type)
+    return column if is_coded else as_text(column, name)
+
+
 def _number_text(column: pa.Array) -> pa.Array:
     """Numbers as text: 12, not 12.0, because tables often store whole numbers as floats."""
     whole = pc.equal(column, pc.floor(column))
@@ -56,10 +62,10 @@ def join_text(columns: Sequence[pa.Array], separator: str) -> pa.Array:
 
 
 def _without_empty(column: pa.Array) -> pa.Array:
-    empty = pc.equal(pc.binary_length(column), 0)
-    if not pc.any(empty, min_count=0).as_py():
+    lengths = pc.binary_length(column)
+    if pc.min(lengths).as_py() != 0:
         return column
-    return pc.if_else(empty, pa.scalar(None, column.type), column)
+    return pc.if_else(pc.equal(lengths, 0), pa.scalar(None, column.type), column)
 
 
 def python_column(values: Sequence[Any], name: str, where: str) -> pa.Array:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from bakeoff.corpus import fork_server
 from bakeoff.corpus.table_process import TableProcess
 from bakeoff.corpus.tables import arrow_files, row_files
 from bakeoff.corpus.tables.arrow_files import Opened, Read
@@ -94,7 +95,8 @@ def open_table(place: Path | str, part: str = "", encoding: str = "utf-8") -> Ta
 
     `part` is the sheet of a workbook, the table of an SQLite file, or the split of a dataset.
     """
-    tables = [_open_one(TablePlace(one, part, encoding)) for one in list_places(place)]
+    places = list_places(place)
+    tables = [_open_one(TablePlace(one, part, encoding), several=len(places) > 1) for one in places]
     first = tables[0]
     for other in tables[1:]:
         if set(other.columns) != set(first.columns):
@@ -112,17 +114,34 @@ def open_table(place: Path | str, part: str = "", encoding: str = "utf-8") -> Ta
     )
 
 
-def _open_one(file: TablePlace) -> TableFile:
+def start_reader(place: Path | str) -> None:
+    """Start what reading a table needs while the caller does something else."""
+    if fork_server.AVAILABLE and not _is_plain(TablePlace(place)):
+        fork_server.start_server()
+
+
+def _is_plain(file: TablePlace) -> bool:
+    return table_suffix(file.place) in STREAMED and not file.compressed
+
+
+def _open_one(file: TablePlace, *, several: bool) -> TableFile:
     where = str(file.place)
     if isinstance(file.place, Path) and not (file.place.is_file() or file.place.is_dir()):
         raise DataError(f"{where} is neither a file nor a folder. Give the file of a table.")
-    plain = table_suffix(file.place) in STREAMED and not file.compressed
     with reading(where):
-        columns, rows, read = open_here(file) if plain else TableProcess(file).open()
+        columns, rows, read = open_here(file) if _is_plain(file) else _open_in_process(file, several=several)
     twice = sorted({name for name in columns if columns.count(name) > 1})
     if twice:
         raise DataError(f'{where} has two columns named "{twice[0]}". Rename one.')
     return TableFile(where, tuple(columns), rows, read)
+
+
+def _open_in_process(file: TablePlace, *, several: bool) -> Opened:
+    process = TableProcess(file)
+    opened = process.open()
+    if several:  # the files of a pattern are read one after another
+        process.end()
+    return opened
 
 
 def open_here(file: TablePlace) -> Opened:

@@ -28,6 +28,11 @@ class TablePlace:
     encoding: str = "utf-8"
 
     @property
+    def remote(self) -> bool:
+        """Whether it is a URL."""
+        return isinstance(self.place, str)
+
+    @property
     def local(self) -> Path:
         """The local path; raises for a URL."""
         if isinstance(self.place, str):
@@ -60,6 +65,12 @@ class TablePlace:
         system, path = file_system(self.place)
         opened: IO[bytes] = system.open(path, "rb")
         return opened
+
+    def mapped(self) -> pa.NativeFile | IO[bytes]:
+        """The raw bytes, mapped into memory: only for a process with limits, which ends if the file shrinks."""
+        if isinstance(self.place, Path) and self.size():
+            return pa.memory_map(str(self.place))
+        return self.random_access()
 
 
 def list_places(place: Path | str) -> list[Path | str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.errors import CorpusError
-from bakeoff.fingerprint import fingerprint
+from bakeoff.fingerprint import fingerprint, pair_fingerprints
 from bakeoff.protocols import RowSource
 from bakeoff.storage.arrow_take import StringColumn
 from bakeoff.storage.cache import Cache
@@ -86,7 +86,7 @@ def _table(batch: DocumentBatch, skipped: list[Skipped]) -> pa.Table:
     table = DOCUMENTS.table(
         {
             "id": ids,
-            "version": [fingerprint(text, title) for text, title in zip(texts, titles, strict=True)],
+            "version": pair_fingerprints(texts, titles),
             "kind": [batch.kind] * len(ids),
             "title": titles,
             "fields": _fields(batch),
@@ -109,11 +109,21 @@ def _fields(batch: DocumentBatch) -> list[str]:
     names = sorted(batch.fields)
     if not names:
         return ["{}"] * len(batch.ids)
-    rows = zip(*(batch.fields[name].to_pylist() for name in names), strict=True)
-    return [
-        json.dumps({name: value for name, value in zip(names, row, strict=True) if value is not None})
-        for row in rows
-    ]
+    columns = [batch.fields[name] for name in names]
+    rows = zip(*(_texts(column).to_pylist() for column in columns), strict=True)
+    written: dict[tuple[str | None, ...], str] = {}  # many rows have the same fields
+    return [written.get(row) or written.setdefault(row, _json_object(names, row)) for row in rows]
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    """Dictionary codes as texts: Arrow converts those to Python values many times as fast."""
+    import pyarrow as pa
+
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _json_object(names: list[str], row: tuple[str | None, ...]) -> str:
+    return json.dumps({name: value for name, value in zip(names, row, strict=True) if value is not None})
 
 
 def _check_ids(ids: pa.ChunkedArray) -> None:

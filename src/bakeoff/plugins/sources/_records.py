@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from bakeoff.corpus.tables import as_text, join_text
+from bakeoff.corpus.tables import as_text, as_text_or_codes, join_text
 from bakeoff.errors import DataError
 from bakeoff.types import DocumentBatch, Skipped
 
@@ -39,10 +39,14 @@ class RecordParams(BaseModel):
         return self.title or (self.text[0] if len(self.text) > 1 else "")
 
     @property
+    def shown_columns(self) -> list[str]:
+        """The columns of ids, texts and titles."""
+        return list(dict.fromkeys([self.id, *self.text, *filter(None, [self.title_column])]))
+
+    @property
     def columns(self) -> list[str]:
         """Every column that is read."""
-        named = [self.id, *self.text, *filter(None, [self.title_column]), *self.fields]
-        return list(dict.fromkeys(named))
+        return list(dict.fromkeys([*self.shown_columns, *self.fields]))
 
 
 def document_batches(
@@ -57,16 +61,15 @@ def document_batches(
 
 
 def _documents(batch: pa.RecordBatch, params: RecordParams, where: str, first: int) -> DocumentBatch:
-    columns = {name: as_text(batch.column(name), name) for name in params.columns}
+    columns = {name: as_text(batch.column(name), name) for name in params.shown_columns}
+    fields = {name: as_text_or_codes(batch.column(name), name) for name in params.fields}
     ids = columns[params.id]
     _check_ids(ids, f'{where}, column "{params.id}"', first)
     texts = join_text([columns[name] for name in params.text], SEPARATOR)
     titles = columns.get(params.title_column)
-    fields = {name: columns[name] for name in params.fields}
     skipped: tuple[Skipped, ...] = ()
-    size = pc.binary_length(texts)
     limit = int(params.max_mb * 1e6)
-    if (pc.max(size).as_py() or 0) > limit:
+    if texts.nbytes > limit and (pc.max(size := pc.binary_length(texts)).as_py() or 0) > limit:
         small = pc.fill_null(pc.less_equal(size, limit), True)
         skipped = _too_large(ids, size, small, params.max_mb)
         ids, texts = ids.filter(small), texts.filter(small)
@@ -79,6 +82,8 @@ def _documents(batch: pa.RecordBatch, params: RecordParams, where: str, first: i
 
 def _check_ids(ids: pa.Array, where: str, first: int) -> None:
     """Raise DataError for the first row without an id."""
+    if not ids.null_count and pc.min(pc.binary_length(ids)).as_py():
+        return
     missing = pc.fill_null(pc.equal(pc.binary_length(ids), 0), True)
     if pc.any(missing).as_py():
         row = first + pc.index(missing, True).as_py()

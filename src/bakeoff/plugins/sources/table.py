@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pydantic import Field, field_validator
 
-from bakeoff.corpus.tables import TableFile, open_table, table_version
+from bakeoff.corpus.tables import TableFile, open_table, start_reader, table_version
 from bakeoff.plugins.kit.server import without_secret
 from bakeoff.plugins.sources._records import RecordParams, document_batches
 from bakeoff.types import DocumentBatch
@@ -40,6 +40,7 @@ class TableSource:
 
     def __init__(self, params: TableParams) -> None:
         self._params = params
+        start_reader(params.table)
 
     @cached_property
     def _table(self) -> TableFile:
