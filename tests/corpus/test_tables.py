@@ -90,6 +90,16 @@ def write_dataset(path: Path) -> None:
     (path / "state.json").write_text(json.dumps({"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}))
 
 
+def test_a_dataset_without_its_files_names_what_is_missing(tmp_path: Path) -> None:
+    write_dataset(tmp_path / "dataset")
+    (tmp_path / "dataset" / "data-00000-of-00001.arrow").unlink()
+    with pytest.raises(DataError, match=r"lacks 1 of the 1 Arrow files .* data-00000-of-00001\.arrow"):
+        open_table(tmp_path / "dataset")
+    (tmp_path / "dataset" / "state.json").unlink()
+    with pytest.raises(DataError, match=r"has no state\.json"):
+        open_table(tmp_path / "dataset")
+
+
 def write_lines(path: Path) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
 

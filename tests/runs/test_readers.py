@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from bakeoff.config import experiment
 from bakeoff.errors import ExperimentError, TruthError
+from bakeoff.runs.empty_searches import HINTS, empty_search_sentences
 from bakeoff.runs.run import run
 from bakeoff.runs.verdict import explain_variation, with_reader
 from bakeoff.types import Document, Skipped, SourceFile
@@ -107,6 +108,15 @@ def test_what_a_reader_lost_is_a_step_of_the_waterfall(project: Path) -> None:
     assert any(
         "lossy" in note and "1 document" in note and "shut.odd" in note for note in result.record.notes
     )
+
+
+def test_a_search_without_results_is_blamed_on_the_reader_that_lost_the_answer(project: Path) -> None:
+    result = run(project, out=project / "run")
+    (found,) = result.record.empty_searches
+    assert (found.system, found.queries, found.lost) == ("lossy · line · bm25", 1, 1)
+    (sentence,) = empty_search_sentences([found])
+    (other,) = empty_search_sentences([found.model_copy(update={"lost": 0})])
+    assert HINTS["keywords"] in other and HINTS["keywords"] not in sentence
 
 
 def test_a_quote_that_the_first_reader_lost_is_taken_from_another(project: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bakeoff.runs.record import EmptySearchRecord
+from bakeoff.stats.loss import NOT_IN_TEXT
 
 if TYPE_CHECKING:
     from bakeoff.pipeline.system_tables import SystemResult
@@ -28,6 +29,7 @@ def noteworthy_empty_searches(cells: Iterable[SystemResult], queries: QuerySet) 
 
 def _noteworthy(cell: SystemResult, queries: QuerySet) -> Iterator[EmptySearchRecord]:
     texts = {query.id: query.text for query in queries.queries if not query.negative}
+    lost = _lost_by_reader(cell)
     groups: dict[tuple[str, str], list[str]] = {}
     for row in cell.empty_searches.to_pylist():
         if row["query_id"] in texts:
@@ -40,7 +42,14 @@ def _noteworthy(cell: SystemResult, queries: QuerySet) -> Iterator[EmptySearchRe
                 queries=len(found),
                 of=len(texts),
                 examples=[(name, texts[name]) for name in found[:EXAMPLES]],
+                lost=len(lost & set(found)),
             )
+
+
+def _lost_by_reader(cell: SystemResult) -> set[str]:
+    """Queries whose answer the reader left out of the text, so that no search can find it."""
+    steps = cell.losses.select(["query_id", "step", "reachable"]).to_pylist()
+    return {row["query_id"] for row in steps if row["step"] == NOT_IN_TEXT and row["reachable"] == 0}
 
 
 def empty_search_sentences(found: Sequence[EmptySearchRecord]) -> tuple[str, ...]:
@@ -59,8 +68,18 @@ def _sentence(alike: list[EmptySearchRecord]) -> str:
     what = "keyword search" if first.search == "keywords" else f"{first.search} search"
     return (
         f"The {what} of {systems} returned nothing for {share}, e.g. {examples}. Its score reflects that, not the "
-        f"ranking. {HINTS.get(first.search, HINTS[''])}"
+        f"ranking. {_hint(first)}"
     )
+
+
+def _hint(found: EmptySearchRecord) -> str:
+    """What to check: the reader, if it explains most of the questions, else the search."""
+    if 2 * found.lost > found.queries:
+        return (
+            f"The reader lost the answers to {found.lost:,} of these questions: they are not in the text. Choose "
+            "another reader for these files."
+        )
+    return HINTS.get(found.search, HINTS[""])
 
 
 def _shorten(text: str, most: int = 60) -> str:

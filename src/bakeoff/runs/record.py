@@ -107,13 +107,17 @@ class CanaryRecord(_Record):
 
 
 class EmptySearchRecord(_Record):
-    """A search that returned nothing for some answerable queries; `examples` are (id, text)."""
+    """A search that returned nothing for some answerable queries; `examples` are (id, text).
+
+    `lost` counts those of the queries whose whole answer is missing in the text that the reader made.
+    """
 
     system: str
     search: str
     queries: int
     of: int
     examples: list[tuple[str, str]] = []
+    lost: int = 0
 
 
 class PlacementRecord(_Record):

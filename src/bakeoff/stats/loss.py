@@ -14,6 +14,8 @@ CEILING = "best possible"
 """The stage before the first step: the measure's maximum on this truth, which counts as no loss."""
 BEYOND_DEPTH = "beyond the depth"
 """The first step: what can't fit into a ranking of the run's depth."""
+NOT_IN_TEXT = "not in the text"
+"""The step up to which only the reader has worked."""
 STEPS = (
     BEYOND_DEPTH,
     "in no chunk",

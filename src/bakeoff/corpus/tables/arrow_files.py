@@ -23,6 +23,7 @@ CSV_BLOCK_BYTES = 32_000_000
 CODE_BYTES = 2
 """Most stored bytes per row, dictionary included, of a column that is read as codes."""
 _SNIFFED_BYTES = 65_536
+_DATASET_FOLDER = "A dataset that Hugging Face's save_to_disk wrote has state.json and data-*.arrow files."
 _UNCODED = 2**62
 
 Read = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
@@ -117,10 +118,13 @@ def open_dataset(file: TablePlace) -> Opened:
             raise DataError(f"{folder} {asked}. Give one with `part`: {', '.join(names)}.")
         folder = folder / file.part
     if not (state := folder / "state.json").is_file():
-        raise DataError(
-            f"{folder} is a folder, and not a dataset that save_to_disk wrote. Give the file of a table."
-        )
+        raise DataError(f"{folder} has no state.json. {_DATASET_FOLDER} Or give the file of a table.")
     names = _names(state, lambda found: [one["filename"] for one in found["_data_files"]])
+    if missing := [name for name in names if not (folder / name).is_file()]:
+        raise DataError(
+            f"{folder} lacks {len(missing)} of the {len(names)} Arrow files that its state.json lists, first "
+            f"{missing[0]}. {_DATASET_FOLDER} Copy the whole folder, or save the dataset again."
+        )
     return _open_stream([_opener(folder / name) for name in names])
 
 

@@ -13,7 +13,7 @@ from bakeoff.pipeline.query_executor import QueryExecutor
 from bakeoff.pipeline.query_pipeline import REFERENCES, StepResult, SystemAnswers
 from bakeoff.pipeline.scoring.inputs import ScoringInputs, UnitJudgments, flatten_rankings, perfect_chunks
 from bakeoff.pipeline.system_tables import LOSSES
-from bakeoff.stats.loss import BEYOND_DEPTH, CEILING
+from bakeoff.stats.loss import BEYOND_DEPTH, CEILING, NOT_IN_TEXT
 from bakeoff.types import Unit
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def best_reachable(
         found[BEYOND_DEPTH] = within
     if scored.truth.aligned:
         perfect = _with_perfect_chunks(scored, primary)
-        found["not in the text"] = perfect if within is None else np.minimum(perfect, within)
+        found[NOT_IN_TEXT] = perfect if within is None else np.minimum(perfect, within)
     if scored.chunking.whole:
         found["in no chunk"] = best(*judging.relevant_chunks())
     for one in steps:
