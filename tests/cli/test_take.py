@@ -185,6 +185,27 @@ def test_a_run_finds_its_experiment_under_another_name_than_the_usual(
     assert cli("take", other.parent / "run", "--out", tmp_path / "mine").code == 0
 
 
+def test_a_system_whose_package_is_not_installed_is_named_and_nothing_is_written(
+    home: Path,
+    cli: Callable[..., Any],
+    laid_out: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parts = "chunkers: [line]\nembedders: [wordllama]\nstores: [faiss]\nmodes: [dense]\n"
+    experiment = laid_out(tmp_path, f"corpus: {{folder: corpus}}\nqueries: queries.yaml\n{parts}")
+    run = tmp_path / "run"
+    assert cli("run", experiment, "--out", run, "--quiet").code == 0
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    monkeypatch.delitem(sys.modules, "bakeoff.plugins.stores.faiss")
+    for words in (("take", run, "--out", tmp_path / "mine"), ("ask", run, "where?"), ("watch", run)):
+        done = cli(*words, "--json")
+        error = json.loads(done.out)["error"]
+        assert (done.code, error["kind"]) == (2, "MissingExtraError")
+        assert "pip install 'bakeoff[faiss]'" in error["message"]
+    assert not (tmp_path / "mine").exists()
+
+
 def test_a_self_test_that_cannot_run_leaves_nothing(
     ran: Any, home: Path, cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

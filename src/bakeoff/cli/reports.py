@@ -156,7 +156,9 @@ def dashboard(
 
     from bakeoff.runtime.page_access import PARAMETER, new_token
 
-    if find_spec("streamlit") is None or find_spec("streamlit.starlette") is None:
+    if find_spec("streamlit") is None:
+        raise MissingExtraError("dashboard needs streamlit: pip install 'bakeoff[dashboard]'")
+    if find_spec("streamlit.starlette") is None:
         raise MissingExtraError("dashboard needs a newer streamlit: pip install -U 'bakeoff[dashboard]'")
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder. Give the folder that holds the runs.")

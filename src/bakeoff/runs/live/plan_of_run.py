@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bakeoff.config import experiment
 from bakeoff.config.plan import ModelFile, Plan, System, match_labels
-from bakeoff.errors import DataError, SettingError, UserError
+from bakeoff.errors import DataError, MissingExtraError, SettingError, UnknownPluginError, UserError
 from bakeoff.examples import examples
 from bakeoff.runs.analysis import Result, open_run
 
@@ -41,14 +41,21 @@ def plan_of_run(run: Path, given: Path | None, models: Path | None = None) -> tu
     places = (
         [given] if given else [*(one / own for one in near), *near, *(one.experiment for one in examples())]
     )
+    absent: list[UserError] = []
     for place in places:
         path = place / "bakeoff.yaml" if place.is_dir() else place
         for chosen in _model_files(result, [*near, path.parent], models):
-            plan = _readable(path, chosen, given is not None)
+            try:
+                plan = _readable(path, chosen, given is not None)
+            except (MissingExtraError, UnknownPluginError) as exc:
+                absent += [exc] if given or path.name == own else []
+                continue
             if plan is not None:  # --runs may have overridden the number of repeats
                 plan = plan.with_runs(result.record.runs)
                 if plan.fingerprint() == result.record.plan:
                     return plan, path, result
+    if absent:
+        raise absent[0]
     what = f"{given} plans something else than" if given else "no experiment near it plans the same as"
     also = ", and its file of models with --models FILE" if result.record.models else ""
     raise DataError(
@@ -68,9 +75,11 @@ def _model_files(result: Result, near: Sequence[Path], file: Path | None) -> lis
 
 
 def _readable(path: Path, models: ModelFile, named: bool) -> Plan | None:
-    """The plan of a file; None for a nearby file that can't be read."""
+    """The plan of a file; None for a nearby file that can't be read. A missing plug-in is an error."""
     try:
         return experiment.load(path, models)
+    except (MissingExtraError, UnknownPluginError):
+        raise
     except UserError:
         if named and (models.path is not None or not models.only):
             raise
