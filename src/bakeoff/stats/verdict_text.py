@@ -139,9 +139,8 @@ def say_depends(case: VerdictInput) -> str:
 
 
 def say_cant_tell(case: VerdictInput) -> str:
-    """Systems that the questions can't separate, and the cheapest of them."""
-    tied = f"{_group_names(case)} are tied on your {questions(case.pair(case.unbeaten[0]).n)}."
-    return " ".join([tied, *_cheapest(case)])
+    """Systems that the questions can't separate; which of them to take is the recommendation's to say."""
+    return f"{_group_names(case)} are tied on your {questions(case.pair(case.unbeaten[0]).n)}."
 
 
 def explain_tie(case: VerdictInput) -> Iterator[str]:
@@ -164,7 +163,6 @@ def say_few_decide(case: VerdictInput) -> str:
             "Not enough evidence:",
             possible,
             f"Best so far: {case.best}.",
-            *_cheapest(case),
             f"Add questions{advice}.",
         ]
     )
@@ -245,16 +243,6 @@ def _group_names(case: VerdictInput) -> str:
 def _names_of_many(case: VerdictInput, label: str) -> Iterator[str]:
     if MOST_NAMES < len(case.group) < len(case.comparison.systems):
         yield f"{label}: {join_names(case.group)}."
-
-
-def _cheapest(case: VerdictInput) -> Iterator[str]:
-    """The cheapest of the group, by the first kind of cost that separates them."""
-    choice = case.by_cost
-    if choice.steps:
-        kind = choice.steps[0].kind
-        value = kind.of(case.evidence.costs.get(choice.system, Costs()))
-        known = "" if value is None else f" ({kind.words} {kind.text(value)})"
-        yield f"Cheapest of them: {choice.system}{known}."
 
 
 def _equality(case: VerdictInput) -> str:
