@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bakeoff.stats.comparison import PairComparison
-from bakeoff.stats.evidence import COST_KINDS, Costs, cost_range
+from bakeoff.stats.evidence import COST_KINDS, cost_range
 from bakeoff.stats.interaction import CategoryDifference
 from bakeoff.stats.number_format import (
     advantage,
