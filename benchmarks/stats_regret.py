@@ -38,6 +38,12 @@ AGAIN = 10
 """How many times as many rounds the hardest world of each size gets."""
 MARGIN = DEFAULT_RULE.margin
 EQUAL, HIDDEN = "all equal", "one best, hidden by chance"
+NEVER_FAILS = "the best never fails"
+HARDEST = {2: 1.03, 8: 1.0, 50: 0.95}
+"""Gap of the hardest such world over Bonferroni's bound, by number of systems, found by trial with other seeds.
+
+A bound of 1,000 draws varies by 3 %, and that of many systems, whose levels are joint, is a little smaller.
+"""
 
 Draw = Callable[[np.random.Generator, int, np.ndarray], np.ndarray]
 
@@ -76,14 +82,14 @@ class World:
         """About the margin and what the bound adds to a lead: the unseen query, and the joint quantile of the rest."""
         level = ALPHA / (count - 1)
         if not self.spread:
-            return 1.03 * (1 - level ** (1 / n))  # 3 %: what a bound of 1,000 draws varies by
+            return HARDEST[count] * (1 - level ** (1 / n))
         return min(self.largest, MARGIN + 1 / (n + 1) + float(norm.ppf(1 - level)) * self.spread / n**0.5)
 
 
 WORLDS = {
     "hits around .7": World(hits(0.7), 0.15, 0.65, 0.65),
     "hits around .97": World(hits(0.97), 0.15, 0.9, 0.4),
-    "the best never fails": World(hits(1.0), 0.15, 1.0, 0.0),
+    NEVER_FAILS: World(hits(1.0), 0.15, 1.0, 0.0),
     "graded": World(graded, 0.15, 0.5, 0.16),
     "a rare ruin": World(rarely_ruined, 0.04, 0.04, 0.2),
 }
@@ -123,7 +129,7 @@ CASES = [
     if not (
         world == "a rare ruin" and shape == HIDDEN
     )  # no gap inside 0 to 1 is larger than that of one best
-    if world != "the best never fails" or shape == HIDDEN  # its other shapes are those of hits around .97
+    if world != NEVER_FAILS or shape == HIDDEN  # its other shapes are those of hits around .97
 ]
 
 
@@ -232,42 +238,51 @@ def rounds_of(case: Case, rounds: int) -> int:
     return max(1, {2: 2 * rounds, 8: rounds, 50: rounds // 2}[case.systems])
 
 
-def hardest_cases(found: dict[Case, Outcome]) -> list[Case]:
-    """For each number of systems and queries the unequal world whose bound covered least often."""
-    return [
-        min(
-            (one for one in found if (one.systems, one.n) == (count, n) and one.shape != EQUAL),
-            key=lambda one: found[one].covered,
-        )
-        for count in SYSTEMS
-        for n in SIZES
-    ]
+def unequal_cases(found: dict[Case, Outcome], count: int, n: int) -> list[Case]:
+    """The worlds of one size whose systems differ."""
+    return [case for case in found if (case.systems, case.n) == (count, n) and case.shape != EQUAL]
+
+
+def hardest_cases(found: dict[Case, Outcome]) -> dict[Case, None]:
+    """For each size the unequal world whose bound covered least often, and the one whose best system never fails.
+
+    The first rounds are too few to find the hardest world reliably; with few queries the second is the hardest.
+    """
+    cases: dict[Case, None] = {}
+    for count in SYSTEMS:
+        for n in SIZES:
+            lowest = min(unequal_cases(found, count, n), key=lambda case: found[case].covered)
+            cases |= {lowest: None, Case(NEVER_FAILS, HIDDEN, count, n): None}
+    return cases
 
 
 def coverage_rows(found: dict[Case, Outcome], again: dict[Case, Outcome], rounds: int) -> Iterator[Row]:
-    """For each size the world that was covered least often, measured again by fresh seeds, and the mean of all worlds.
+    """For each size the hardest worlds, measured again by fresh seeds, and the mean of all worlds.
 
     The lowest of several shares is too low by chance, so it only chooses the world. A target is missed where the 95 %
-    interval of the new share lies wholly beyond it.
+    interval of the new share lies wholly beyond it: below 93 % in any world, or above 97 % in the hardest one.
     """
-    for case, outcome in again.items():
-        cases = [
-            one for one in found if (one.systems, one.n) == (case.systems, case.n) and one.shape != EQUAL
-        ]
-        tries = AGAIN * rounds_of(case, rounds)
-        interval = binomtest(round(outcome.covered * tries), tries).proportion_ci()
-        where = f"hardest of {len(cases)} unequal worlds, {case.systems} systems, n={case.n}"
-        what = f"bound of the recommended covers, {where} ({case.world}, {case.shape}; {tries:,} rounds)"
-        yield Row(what, outcome.covered, 1.0)
-        yield Row(f"{what}: high end of its interval", interval.high, 0.93, ">= 1")
-        yield Row(f"{what}: low end of its interval", interval.low, 0.97, "<= 1")
-        mean = sum(found[one].covered for one in cases) / len(cases)
-        yield Row(
-            f"bound of the recommended covers, mean of {len(cases)} unequal worlds, "
-            f"{case.systems} systems, n={case.n}",
-            mean,
-            1.0,
-        )
+    for count in SYSTEMS:
+        for n in SIZES:
+            size, shares = f"{count} systems, n={n}", {}
+            for case in unequal_cases(again, count, n):
+                tries = AGAIN * rounds_of(case, rounds)
+                hits = round(again[case].covered * tries)
+                name = (
+                    f"bound of the recommended covers, {size} ({case.world}, {case.shape}; {tries:,} rounds)"
+                )
+                shares[name] = binomtest(hits, tries)
+                yield Row(name, hits / tries, 1.0)
+                high = float(shares[name].proportion_ci().high)
+                yield Row(f"{name}: high end of its interval", high, 0.93, ">= 1")
+            name = min(shares, key=lambda one: shares[one].statistic)
+            low = float(shares[name].proportion_ci().low)
+            yield Row(f"{name}: low end of its interval, hardest world", low, 0.97, "<= 1")
+            cases = unequal_cases(found, count, n)
+            mean = sum(found[case].covered for case in cases) / len(cases)
+            yield Row(
+                f"bound of the recommended covers, {size}, mean of {len(cases)} unequal worlds", mean, 1.0
+            )
 
 
 def loss_rows(found: dict[Case, Outcome]) -> Iterator[Row]:
