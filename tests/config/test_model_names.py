@@ -24,7 +24,7 @@ def test_plugins_keep_their_names_and_the_catalogue_adds_its_own(tmp_path: Path)
     )
     assert resolve_model("embedders", "bge-small", {}, tmp_path) == ("onnx", {"model": "bge-small"})
     assert resolve_model("embedders", "nomic", {"threads": 2}, tmp_path) == (
-        "llamacpp", {"model": "nomic", "threads": 2},
+        "onnx", {"model": "nomic", "threads": 2},
     )  # fmt: skip
     found = resolve_model("rerankers", "cross-encoder-small", {}, tmp_path)
     assert found == ("cross_encoder", {"model": "cross-encoder-small"})

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
 import onnxruntime
 import pytest
@@ -14,6 +16,7 @@ from scipy.special import erf
 
 from bakeoff.errors import ModelNotFoundError
 from bakeoff.plugins.embedders.bert_graph import build_graph
+from bakeoff.plugins.embedders.gguf_convert import _vocabulary
 from bakeoff.plugins.embedders.onnx import OnnxEmbedder
 from bakeoff.plugins.embedders.rotary_shape import RotaryShape, read_encoder_shape
 from bakeoff.types import Role
@@ -135,6 +138,68 @@ def test_graph_equals_the_formulas_in_double_precision(request: pytest.FixtureRe
 def test_graph_equals_what_transformers_computed(request: pytest.FixtureRequest, family: str) -> None:
     expected = np.array(json.loads(REFERENCE.read_text())[family])
     assert _tokens(request.getfixturevalue(family), IDS)[:, ::13] == pytest.approx(expected, abs=2e-5)
+
+
+GGUF_NAMES = {
+    "attn.Wqkv": "attn_qkv",
+    "attn.out_proj": "attn_output",
+    "norm1": "attn_output_norm",
+    "norm2": "layer_output_norm",
+    "mlp.fc11": "ffn_up",
+    "mlp.fc12": "ffn_gate",
+    "mlp.fc2": "ffn_down",
+    "embeddings.word_embeddings": "token_embd",
+    "embeddings.token_type_embeddings": "token_types",
+    "emb_ln": "token_embd_norm",
+}
+
+
+def _write_gguf(file: Path, tokenizer: Path, architecture: str = "nomic-bert") -> Path:
+    """The small NomicBERT encoder as llama.cpp's converter would write it, with a WordPiece vocabulary."""
+    writer = gguf.GGUFWriter(str(file), architecture)
+    writer.add_name("small")
+    writer.add_context_length(NOMIC["n_positions"])
+    writer.add_embedding_length(DIMS)
+    writer.add_block_count(NOMIC["n_layer"])
+    writer.add_head_count(HEADS)
+    writer.add_layer_norm_eps(NOMIC["layer_norm_epsilon"])
+    writer.add_rope_freq_base(NOMIC["rotary_emb_base"])
+    writer.add_pooling_type(gguf.PoolingType.MEAN)
+    _vocabulary(writer, tokenizer)
+    for name, values in _nomic_weights().items():
+        stem, _, end = name.rpartition(".")
+        layer = stem.removeprefix("encoder.layers.").partition(".")
+        own = f"blk.{layer[0]}.{GGUF_NAMES[layer[2]]}" if stem.startswith("encoder.") else GGUF_NAMES[stem]
+        writer.add_tensor(f"{own}.{end}", values)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return file
+
+
+def test_a_gguf_file_gives_the_vectors_of_the_same_safetensors_weights(
+    nomic: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+    (tmp_path / "gguf").mkdir()
+    _write_gguf(tmp_path / "gguf" / "small.gguf", tiny / "tokenizer.json")
+    shutil.copy(tiny / "tokenizer.json", nomic)
+    texts = ["w1 w2 W3", "w4 unknown w39.", ""]
+    params = ({"folder": tmp_path / "gguf"}, {"folder": nomic, "pooling": "mean"})
+    found, expected = (OnnxEmbedder(OnnxEmbedder.Params.model_validate(one)) for one in params)
+    assert found.embed(texts, Role.QUERY) == pytest.approx(expected.embed(texts, Role.QUERY), abs=1e-6)
+    assert found.count_tokens(texts) == expected.count_tokens(texts)
+    info = found.info
+    assert (info.name, info.dims, info.pooling) == ("small", DIMS, "mean")
+    assert info.max_tokens == NOMIC["n_positions"]
+
+
+def test_a_gguf_file_of_another_architecture_is_refused(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "gguf").mkdir()
+    _write_gguf(tmp_path / "gguf" / "small.gguf", tiny / "tokenizer.json", "bert")
+    with pytest.raises(ModelNotFoundError, match="llamacpp"):
+        _ = OnnxEmbedder(OnnxEmbedder.Params(folder=tmp_path / "gguf")).info
 
 
 def test_newer_configuration_of_modernbert_means_the_same(modern: Path, tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from bakeoff.errors import ModelNotFoundError
-from bakeoff.plugins.embedders.bert_shape import BertShape
+from bakeoff.plugins.embedders.bert_shape import GGUF, BertShape
 from bakeoff.plugins.embedders.graph_builder import FUSED, GraphBuilder
 from bakeoff.plugins.embedders.rotary_graph import RotaryGraph
-from bakeoff.plugins.embedders.rotary_shape import read_encoder_shape
+from bakeoff.plugins.embedders.rotary_shape import RotaryShape, read_encoder_shape
 
 _WORDS = "embeddings.word_embeddings.weight"
 _FIRST_TENSORS = (_WORDS, "embeddings.tok_embeddings.weight")
@@ -32,11 +32,11 @@ Output = Literal["mean", "tokens"]
 
 
 def save_graph(folder: Path, target: Path, quantise: bool, output: Output = "mean") -> None:
-    """Write the graph of the encoder in `folder`; quantised, its matrices are int8 with a scale per column.
+    """Write the graph of the encoder in a folder or GGUF file; quantised, its matrices are int8, a scale per column.
 
     Weights use 7 bits: 8 overflow the 16-bit sums of CPUs without VNNI, and products would depend on the CPU.
     """
-    graph = build_graph(folder, output)
+    graph = _gguf_graph(folder, output) if folder.suffix == GGUF else build_graph(folder, output)
     if not quantise:
         onnx.save(graph, target)
         return
@@ -58,11 +58,26 @@ def build_graph(folder: Path, output: Output = "mean") -> onnx.ModelProto:
     """The encoder in `folder` as a graph from `ids` (texts × tokens) to `vectors`, one per text or token."""
     shape = read_encoder_shape(folder / "config.json")
     try:
-        weights = _weights(folder / "model.safetensors")
-        graph = BertGraph(weights, shape) if isinstance(shape, BertShape) else RotaryGraph(weights, shape)
-        hidden = graph.encode("ids")
+        return _encoder_graph(_weights(folder / "model.safetensors"), shape, output)
     except (SafetensorError, KeyError) as exc:
         raise ModelNotFoundError(f"{folder / 'model.safetensors'} is not a BERT encoder's: {exc}") from exc
+
+
+def _gguf_graph(file: Path, output: Output) -> onnx.ModelProto:
+    from bakeoff.plugins.embedders.gguf_encoder import GgufEncoder
+
+    encoder = GgufEncoder(file)
+    try:
+        return _encoder_graph(encoder.weights(), encoder.shape(), output)
+    except (KeyError, ValueError) as exc:
+        raise ModelNotFoundError(f"{file} does not hold a NomicBERT encoder: {exc!r}") from exc
+
+
+def _encoder_graph(
+    weights: dict[str, np.ndarray], shape: BertShape | RotaryShape, output: Output
+) -> onnx.ModelProto:
+    graph = BertGraph(weights, shape) if isinstance(shape, BertShape) else RotaryGraph(weights, shape)
+    hidden = graph.encode("ids")
     {"mean": graph.pool, "tokens": graph.tokens}[output](hidden, "vectors")
     return graph.model(pooled=output == "mean")
 

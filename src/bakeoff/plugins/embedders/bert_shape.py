@@ -11,6 +11,9 @@ from bakeoff.errors import ModelNotFoundError
 GRAPH_VERSION = "1"
 """Changes when the graph built from the same weights would return other vectors."""
 
+GGUF = ".gguf"
+"""Suffix of a file with weights, sizes and vocabulary, as llama.cpp reads it."""
+
 ROTARY_TYPES = ("modernbert", "nomic_bert")
 """The `model_type` of families with rotary positions, whose sizes rotary_shape.py reads."""
 

@@ -25,7 +25,7 @@ class GgufModel:
     licence: str
 
 
-class _Reader(gguf.GGUFReader):
+class GgufReader(gguf.GGUFReader):
     """Stops at the end of the file: the library would read on for as long as the header claims."""
 
     def _get(self, offset: int, dtype: Any, count: int = 1, override_order: Any = None) -> Any:
@@ -39,20 +39,21 @@ def read_gguf(file: Path) -> GgufModel:
     if not file.is_file():
         raise ModelNotFoundError(f"{file} does not exist. Give the path of a .gguf file.")
     try:
-        fields = _Reader(file).fields
-        kind = _value(fields, "general.architecture")
+        fields = GgufReader(file).fields
+        kind = field_value(fields, "general.architecture")
         return GgufModel(
-            name=str(_value(fields, "general.name", file.stem)),
-            dims=int(_value(fields, f"{kind}.embedding_length")),
-            positions=int(_value(fields, f"{kind}.context_length")),
-            pooling=_POOLING.get(_value(fields, f"{kind}.pooling_type", 0), ""),
-            licence=str(_value(fields, "general.license", "")),
+            name=str(field_value(fields, "general.name", file.stem)),
+            dims=int(field_value(fields, f"{kind}.embedding_length")),
+            positions=int(field_value(fields, f"{kind}.context_length")),
+            pooling=_POOLING.get(field_value(fields, f"{kind}.pooling_type", 0), ""),
+            licence=str(field_value(fields, "general.license", "")),
         )
     except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as exc:
         raise ModelNotFoundError(f"{file} is not a GGUF file of an embedding model: {exc!r}") from exc
 
 
-def _value(fields: Any, name: str, default: Any = None) -> Any:
+def field_value(fields: Any, name: str, default: Any = None) -> Any:
+    """A field's content; raises KeyError if it is missing and has no default."""
     if name in fields:
         return fields[name].contents()
     if default is None:

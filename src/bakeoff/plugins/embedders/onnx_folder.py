@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from bakeoff.errors import ModelNotFoundError
-from bakeoff.plugins.embedders.bert_shape import GRAPH_VERSION
+from bakeoff.errors import MissingExtraError, ModelNotFoundError
+from bakeoff.plugins.embedders.bert_shape import GGUF, GRAPH_VERSION
 from bakeoff.plugins.embedders.rotary_shape import read_encoder_shape
 from bakeoff.storage.catalogue import entries
 from bakeoff.storage.weights import WEIGHTS_FILE, find, keep_weights, models_folder, sha256
@@ -100,6 +100,11 @@ def read_model(folder: Path | None, model: str, graph: str) -> OnnxFolder:
 def read_folder(folder: Path, graph: str) -> OnnxFolder:
     """The model in a folder in sentence-transformers' layout; `graph` is a path in it, or ''."""
     folder = folder.expanduser()
+    alone = (
+        [] if graph or any((folder / name).is_file() for name in _GRAPHS) else sorted(folder.glob(f"*{GGUF}"))
+    )
+    if len(alone) == 1:
+        return _read_gguf_folder(alone[0])
     found = _first(folder, (graph,) if graph else _GRAPHS)
     shape = read_encoder_shape(folder / "config.json") if found.name == WEIGHTS_FILE else None
     query, document = _prompts(_json(folder / "config_sentence_transformers.json"))
@@ -117,6 +122,29 @@ def read_folder(folder: Path, graph: str) -> OnnxFolder:
     )
 
 
+def _read_gguf_folder(file: Path) -> OnnxFolder:
+    """The encoder in a folder's only GGUF file; its tokenizer.json is made once."""
+    try:
+        from bakeoff.plugins.embedders.gguf_encoder import GgufEncoder
+    except ImportError as exc:
+        raise MissingExtraError(f"{file.name} needs gguf: pip install 'bakeoff[onnx]'") from exc
+    encoder = GgufEncoder(file)
+    stem = f"{sha256(file)[:16]}-tokenizer-{GRAPH_VERSION}"
+    folder = models_folder("graphs-of-folders") / "graphs"
+    return OnnxFolder(
+        name=encoder.model.name,
+        graph=file,
+        tokenizer=keep_weights(folder, stem, ".json", encoder.save_tokenizer),
+        pooling=encoder.model.pooling,
+        max_tokens=encoder.model.positions,
+        query_prompt="",
+        document_prompt="",
+        licence=encoder.model.licence,
+        graph_version=f"graph {GRAPH_VERSION}, ",
+        positions=encoder.model.positions,
+    )
+
+
 def token_graph(found: OnnxFolder, model: str) -> Path:
     """The exported graph, or the one built once from safetensors weights, whose output is tokens × dims."""
     if not found.graph_version:
@@ -125,7 +153,8 @@ def token_graph(found: OnnxFolder, model: str) -> Path:
 
     stem = f"{found.weights()[:16]}-tokens-{found.graph_version.strip(' ,').replace(' ', '')}"
     folder = models_folder(model or "graphs-of-folders") / "graphs"
-    make = partial(save_graph, found.graph.parent, quantise=False, output="tokens")
+    source = found.graph if found.graph.suffix == GGUF else found.graph.parent
+    make = partial(save_graph, source, quantise=False, output="tokens")
     return keep_weights(folder, stem, ".onnx", make)
 
 
