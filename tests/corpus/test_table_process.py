@@ -115,6 +115,11 @@ def test_a_killed_process_is_an_error_now_and_later(tmp_path: Path) -> None:
             list(table.batches(["id"]))
 
 
+def test_the_server_has_no_threads_that_a_fork_would_lose(tmp_path: Path) -> None:
+    open_table(table_of(tmp_path / "t.parquet"))
+    assert psutil.Process(fork_server._servers[0]._process.pid).num_threads() == 1
+
+
 def test_a_server_that_ended_is_started_again(tmp_path: Path) -> None:
     fork_server.start_server()
     server = fork_server._servers[0]._process

@@ -27,8 +27,12 @@ AVAILABLE = sys.platform == "linux"
 SHARED = 3
 """File descriptor, in a forked process, of the memory that it shares with the process that asked for it."""
 _IMPORTED = ("bakeoff.corpus.table_process", "bakeoff.corpus.tables", "psutil", "resource")
-_KEPT_MEMORY = {"MIMALLOC_PURGE_DELAY": "-1"}
-"""Arrow's allocator uses freed memory again instead of returning it to the system after each batch."""
+_SETTINGS = {
+    "OPENBLAS_NUM_THREADS": "1",  # a fork would not have the threads that NumPy and Arrow start at import
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "MIMALLOC_PURGE_DELAY": "-1",  # use freed memory again instead of returning it to the system
+}
+"""Environment of the server."""
 _LAST_DESCRIPTOR = 4096
 _INT = struct.Struct("<i")
 
@@ -72,7 +76,7 @@ class _Server:
             self._process = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-m", "bakeoff.corpus.fork_server", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=_shown(), pass_fds=[theirs.fileno()],
-                env=os.environ | _KEPT_MEMORY,
+                env=os.environ | _SETTINGS,
             )  # fmt: skip
         self._requests = ours
 
