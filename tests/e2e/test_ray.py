@@ -243,25 +243,26 @@ from pathlib import Path
 
 import numpy as np
 
-from bakeoff import registry, runner, turns
+from bakeoff import registry
 from bakeoff.runtime.scheduler import worker_pool
 from bakeoff.storage.cache import Cache
-from bakeoff.benchmark import truth_blocks
 from bakeoff.benchmark.vectors.datasets import open_dataset
-from bakeoff.benchmark.vectors.neighbours import exact_neighbours, truth_of
-from bakeoff.pipeline import marking
+from bakeoff.benchmark.vectors import neighbours
+from bakeoff.pipeline.scoring import score_queries
+from bakeoff.runs import measure_loop
+from bakeoff.runs.run import run
 from bakeoff.stats import arrays
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.compare import CompareSettings, compare_systems
 from bakeoff.stats.comparison import ScoreMatrix
 
 address, folder = sys.argv[1], Path(sys.argv[2])
-truth_blocks.BLOCK_BYTES, truth_blocks.WORTH, arrays.PARALLEL_FROM = 2048 * 8 * 4, 0, 0
+neighbours.BLOCK_BYTES, neighbours.WORTH, arrays.PARALLEL_FROM = 2048 * 8 * 4, 0, 0
 plugin = registry.load("executors", "ray")
 workers = worker_pool(plugin(plugin.Params(address=address)))
 
 dataset = open_dataset("synthetic:9000x8", queries=40)
-found, alone = truth_of(dataset, 100, Cache(folder / "truth"), workers), exact_neighbours(
+found, alone = neighbours.truth_of(dataset, 100, Cache(folder / "truth"), workers), neighbours.exact_neighbours(
     dataset.base, dataset.queries, dataset.metric, 100
 )
 assert found.ids.tobytes() == alone.ids.tobytes() and found.distances.tobytes() == alone.distances.tobytes()
@@ -273,8 +274,8 @@ matrix = ScoreMatrix(*names, values, measure="nDCG@10(document)")
 settings = CompareSettings(BootstrapSettings(3, 500), alpha=0.25)
 assert compare_systems(matrix, settings, workers) == compare_systems(matrix, settings)
 
-turns.WORTH_ROWS, marking.BLOCK_QUERIES = 0, 1
-runner.run(folder, out=folder / "run", home=folder / "home", executor=f"{{ray: {{address: '{address}'}}}}")
+measure_loop.WORTH_ROWS, score_queries.BLOCK_QUERIES = 0, 1
+run(folder, out=folder / "run", home=folder / "home", executor=f"{{ray: {{address: '{address}'}}}}")
 """
 
 
