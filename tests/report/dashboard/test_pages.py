@@ -16,6 +16,7 @@ from bakeoff import run
 from bakeoff.cli import console
 from bakeoff.cli.app import app
 from bakeoff.measures.labels import Label
+from bakeoff.report.dashboard import folder, frames
 from bakeoff.report.dashboard.folder import VARIABLE
 from bakeoff.review.ledger import LedgerEntry, LedgerKind
 from bakeoff.review.review_folder import open_review
@@ -49,3 +50,15 @@ def test_lift_is_there_once_people_have_judged(small: Path, monkeypatch: pytest.
     assert any("judged completely" in one.value for one in shown.caption)
     assert any("ann" in one.value for one in shown.caption)
     assert {"By kind of question", "Key measure by category"} & {one.value for one in shown.header}
+
+
+def test_the_recommended_system_is_marked_and_unscored_columns_have_a_format(ran: Any) -> None:
+    quick = folder.glance(*folder.key(ran.result))
+    chosen = quick.rows[1].system
+    frame = frames.systems(quick, chosen)
+    assert [name for name in frame["system"] if name.endswith(" (recommended)")] == [
+        f"{chosen} (recommended)"
+    ]
+    assert frames.score_format(frame, quick.primary) == "%.3f"
+    assert frames.score_format(frame.assign(tokens=[2368.0] * len(frame)), "tokens") == "%.0f"
+    assert frames.score_format(frame.assign(none=[None] * len(frame)), "none") == "%.0f"

@@ -17,17 +17,23 @@ from bakeoff.stats.number_format import letter
 STYLE = "white-space:pre-wrap;overflow-wrap:anywhere;font-size:.8rem;max-height:16rem;overflow:auto;margin:.2rem 0 1rem"
 
 
-def systems(table: QueryOverview) -> pd.DataFrame:
-    """One row per system, best first."""
+def systems(table: QueryOverview, recommended: str | None = None) -> pd.DataFrame:
+    """One row per system, best first; the recommended one is marked."""
     rows = []
     for place, row in enumerate(table.rows, start=1):
         size = None if row.index_bytes is None else row.index_bytes / 1e6
-        named: dict[str, Any] = {"": letter(place), "system": row.system, table.primary: row.mean}
+        name = f"{row.system} (recommended)" if row.system == recommended else row.system
+        named: dict[str, Any] = {"": letter(place), "system": name, table.primary: row.mean}
         named |= {"low": row.low, "high": row.high, "questions": row.n}
         named |= dict(zip(table.others, row.others, strict=True))
         named |= {"p50 ms": row.p50_ms, "p95 ms": row.p95_ms, "index MB": size}
         rows.append(named | {"bytes per vector": row.vector_bytes})
     return pd.DataFrame(rows)
+
+
+def score_format(frame: pd.DataFrame, column: str) -> str:
+    """How scores of a column are printed: .880 has three places, 2,368 tokens none."""
+    return "%.3f" if pd.to_numeric(frame[column]).abs().max() < 10 else "%.0f"
 
 
 def queries(rows: Sequence[ExploredQuery], names: Sequence[str]) -> pd.DataFrame:

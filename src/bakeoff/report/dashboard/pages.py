@@ -33,7 +33,9 @@ def overview(result: Result) -> None:
     quick = folder.glance(*key)
     st.title(literal(result.record.name))
     verdict = st.container()
-    st.dataframe(frames.systems(quick), hide_index=True, width="stretch")
+    table = st.empty()
+    with table:
+        _show_systems(quick)
     left, right = st.columns(2)
     with left:
         st.subheader(literal(f"{quick.primary} with 95 % intervals"))
@@ -52,8 +54,20 @@ def overview(result: Result) -> None:
         st.warning(literal(f"failed: {system}: {reason}"))
     with verdict:
         _say_verdict(result)
+    if result.recommendation is not None:
+        with table:
+            _show_systems(quick, result.recommendation.system)
     _show_leaders(result)
     _show_groups(result)
+
+
+def _show_systems(quick: explorer.QueryOverview, recommended: str | None = None) -> None:
+    frame = frames.systems(quick, recommended)
+    scores = (quick.primary, "low", "high", *quick.others)
+    formats = {
+        name: st.column_config.NumberColumn(format=frames.score_format(frame, name)) for name in scores
+    }
+    st.dataframe(frame, hide_index=True, width="stretch", column_config=formats)
 
 
 def _say_verdict(result: Result) -> None:
@@ -62,7 +76,8 @@ def _say_verdict(result: Result) -> None:
     st.caption(literal(found.question))
     if found.banner:
         st.warning(literal(found.banner))
-    (st.success if found.decided else st.info)(literal(found.sentence))
+    action, stop, why = found.sentence.partition(". ")
+    (st.success if found.decided else st.info)(f"**{literal(action + stop.rstrip())}** {literal(why)}")
     for label, text in found.lines:
         st.markdown(f"**{literal(label)}** {literal(text)}")
     for line in report.decision:
@@ -70,7 +85,7 @@ def _say_verdict(result: Result) -> None:
     if result.reviewed is not None:
         st.caption(literal(result.reviewed.sentence))
     if found.could_change:
-        with st.expander("What could change it"):
+        with st.expander("More notes on this result"):
             for line in found.could_change:
                 st.text(line)
 
