@@ -11,6 +11,7 @@ import pytest
 import bakeoff
 from bakeoff import registry
 from bakeoff.errors import ModelNotFoundError
+from bakeoff.plugins.embedders.onnx_folder import OnnxFolder
 from bakeoff.plugins.embedders.onnx_rows import unit_tokens
 from bakeoff.plugins.encoders.token_vectors import TokenVectorsEncoder
 from bakeoff.plugins.rerankers.maxsim import MaxsimReranker
@@ -143,6 +144,16 @@ def test_a_corpus_is_encoded_once_for_every_query_and_run(
 def _rankings(result: bakeoff.Result, reranker: str) -> list[dict[str, Any]]:
     (system,) = (row["system"] for row in result.systems.to_pylist() if row["reranker"] == reranker)
     return [row for row in result.rankings.to_pylist() if row["system"] == system]
+
+
+def test_weights_are_not_read_again_for_each_query(
+    reranker: MaxsimReranker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def quantised(_folder: OnnxFolder) -> bool:
+        raise AssertionError("the whole graph was searched again")
+
+    monkeypatch.setattr(OnnxFolder, "quantised", property(quantised))
+    assert reranker.rerank("cats", PASSAGES).shape == (3,)
 
 
 def test_what_is_kept_is_bounded() -> None:

@@ -102,6 +102,11 @@ class OnnxRows:
         return [len(text.ids) for text in whole.encode_batch(list(texts))]
 
     @cached_property
+    def _batch(self) -> int:
+        """Most texts per run; int8 activations are scaled by a batch's largest value, so they run alone."""
+        return 1 if self.folder.quantised else _BATCH
+
+    @cached_property
     def _chosen(self) -> str | None:
         return self._output(self._model.get().session, self.folder.graph)
 
@@ -110,10 +115,7 @@ class OnnxRows:
     ) -> list[np.ndarray]:
         """The output per text or pair, in order; `reduce` turns the output for texts of one length into rows."""
         started, found = self._model.get(), [np.empty(0)] * len(encoded)
-        batch = (
-            1 if self.folder.quantised else _BATCH
-        )  # int8 activations are scaled by a batch's largest value
-        groups = list(_groups([text.ids for text in encoded], batch))
+        groups = list(_groups([text.ids for text in encoded], self._batch))
         answers = started.pool.map(
             lambda rows: reduce(self._run(started, [encoded[i] for i in rows])), groups
         )
