@@ -168,13 +168,13 @@ busy = "import sys, time\\nprint('up', flush=True)\\nsys.stdin.readline()\\nwhil
 pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
 with Sampler() as sampler, subprocess.Popen([sys.executable, "-c", busy], **pipes) as child:
     child.stdout.readline()
-    sampler._look(scan=True)
+    sampler._take_sample(scan=True)
     child.stdin.write(b"\\n")
     child.stdin.flush()
     until = time.process_time() + 0.3
     while time.process_time() < until: pass
     child.stdout.readline()
-    sampler._look(scan=True)
+    sampler._take_sample(scan=True)
     child.kill()
 found = sampler.result
 assert found.server.avg_cpu_percent > found.client.avg_cpu_percent > 0, found
