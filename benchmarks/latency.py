@@ -24,7 +24,7 @@ from bakeoff.errors import MissingExtraError
 from bakeoff.protocols import SupportsVectors
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.run import run
-from bakeoff.servers.control import needing_a_server
+from bakeoff.runtime.servers.control import needing_a_server
 from common import Row, show
 
 DOCUMENTS, QUERIES, WORDS = 2000, 100, 60

@@ -21,8 +21,8 @@ from bakeoff.errors import BakeoffError, MissingExtraError
 from bakeoff.protocols import SupportsVectors
 from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runtime.machine import describe_machine
-from bakeoff.servers import control
-from bakeoff.servers.control import TABLE
+from bakeoff.runtime.servers import control
+from bakeoff.runtime.servers.control import TABLE
 
 HERE = Path(__file__).parent
 REMOTE = ("pinecone", "vespa")

@@ -28,7 +28,7 @@ import numpy as np
 from bakeoff import registry
 from bakeoff.errors import BakeoffError
 from bakeoff.protocols import SupportsDrop
-from bakeoff.servers.control import TABLE, down, needing_a_server, status, up
+from bakeoff.runtime.servers.control import TABLE, down, needing_a_server, status, up
 from bakeoff.types import Batch, Metric
 from common import Row, show
 from peers.server_stores import SERVERS

@@ -435,7 +435,7 @@ def made_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Clock]:
 @pytest.fixture(scope="session")
 def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The BAKEOFF_HOME of the session's servers: each starts with the first test that asks for it."""
-    from bakeoff.servers.control import TABLE, down
+    from bakeoff.runtime.servers.control import TABLE, down
 
     folder = tmp_path_factory.mktemp("engines")
     yield folder
@@ -449,8 +449,8 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def engine(engines: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, str]]:
     """Starts the session's server of a name, tells its store where it is, and returns that; skips where it cannot."""
     from bakeoff.errors import SettingError
-    from bakeoff.servers.control import TABLE, up
-    from bakeoff.servers.records import read_state
+    from bakeoff.runtime.servers.control import TABLE, up
+    from bakeoff.runtime.servers.records import read_state
 
     def start(name: str) -> dict[str, str]:
         with pytest.MonkeyPatch.context() as patch:
@@ -473,7 +473,7 @@ def kill_engine(engines: Path) -> Callable[[str], None]:
     """Kills the session's server of a name with SIGKILL and waits until it is gone."""
     import psutil
 
-    from bakeoff.servers.records import read_state
+    from bakeoff.runtime.servers.records import read_state
 
     def kill(name: str) -> None:
         with pytest.MonkeyPatch.context() as patch:

@@ -97,7 +97,7 @@ def _weaviate() -> Any:
     import weaviate
     from weaviate.classes.init import Auth
 
-    from bakeoff.servers.records import read_place
+    from bakeoff.runtime.servers.records import read_place
 
     place = read_place("weaviate")
     if place is None:

@@ -9,7 +9,7 @@ import time
 
 import psutil
 
-from bakeoff.servers.records import read_state
+from bakeoff.runtime.servers.records import read_state
 from soaking.place import Place, living, start
 
 

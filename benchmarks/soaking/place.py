@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bakeoff.errors import SettingError
-from bakeoff.servers.control import TABLE, down, up
-from bakeoff.servers.records import read_place, read_state
+from bakeoff.runtime.servers.control import TABLE, down, up
+from bakeoff.runtime.servers.records import read_place, read_state
 
 SERVERS = ("pgvector", "redis")
 DISK_MB = 400

@@ -96,7 +96,7 @@ def run(
     result = runner.run(plan, out=out, home=home, emit=listener, executor=executor, force=force)
     if plan.settings.top_k:
         from bakeoff.benchmark.configurations.repeats import repeat_configurations
-        from bakeoff.servers.control import pids_of
+        from bakeoff.runtime.servers.control import pids_of
 
         result = repeat_configurations(plan, result, listener, pids_of)
     return with_people(result)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.servers.control import TABLE
-from bakeoff.servers.records import read_place
+from bakeoff.runtime.servers.control import TABLE
+from bakeoff.runtime.servers.records import read_place
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from bakeoff import registry
 from bakeoff.errors import MissingExtraError
 from bakeoff.protocols import SupportsReopen, SupportsVectors
-from bakeoff.servers.control import needing_a_server
+from bakeoff.runtime.servers.control import needing_a_server
 from bakeoff.types import Batch, Metric
 
 pytestmark = pytest.mark.slow

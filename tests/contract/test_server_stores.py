@@ -10,7 +10,7 @@ import pytest
 
 from bakeoff import registry
 from bakeoff.errors import StoreError
-from bakeoff.servers.control import needing_a_server
+from bakeoff.runtime.servers.control import needing_a_server
 from bakeoff.testing import StoreContract
 from bakeoff.types import Batch, Metric
 

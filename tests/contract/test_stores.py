@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 
 from bakeoff import registry
-from bakeoff.servers.control import needing_a_server
+from bakeoff.runtime.servers.control import needing_a_server
 from bakeoff.testing import StoreContract
 
 BY_URL = {"pinecone", "vespa"}  # no engine of theirs can be had here: their own tests say what was tried

@@ -54,12 +54,12 @@ NOT_FOREIGN = {
     ),
     "bytes that are only compared, hashed, copied or shown": (
         "runs/live/plan_of_run.py:_model_files, storage/pull.py:_join, report/render/brief.py:_pdf, cli/status.py:_is, storage/shared_cache.py:pack, report/sections/scaling.py:attach, review/ledger.py:_cut_off, review/pooling.py:_holds, review/review_folder.py:*guideline, "
-        "servers/control.py:tail, storage/weights.py:*"
+        "runtime/servers/control.py:tail, storage/weights.py:*"
     ),
     "tested with damaged files of their own": "storage/hub.py:*, config/model_names.py:_gguf_prompts, corpus/tables/arrow_files.py:_names",
     "weights that are checked by their hash before they are opened": "plugins/embedders/use.py:_start",
     "fuzzed as HDF5 with a text, by the process that a reader starts": "benchmark/vectors/hdf5_text.py:read_distance",
-    "engines that this program made and started itself": "servers/redis.py:version, servers/weaviate.py:*",
+    "engines that this program made and started itself": "runtime/servers/redis.py:version, runtime/servers/weaviate.py:*",
 }
 """Why a function that reads needs no damaged files, and which do not."""
 

@@ -27,7 +27,7 @@ from bakeoff.config import experiment
 from bakeoff.errors import BakeoffError, DataError, ModelNotFoundError
 from bakeoff.presets.import_formats import read_foreign
 from bakeoff.review.sheet_reader import read_sheet
-from bakeoff.servers.maven import _unpack_jars
+from bakeoff.runtime.servers.maven import _unpack_jars
 from bakeoff.storage import weights
 from bakeoff.storage.catalogue import find_entry
 from bakeoff.storage.pull import extract

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bakeoff.servers.base import HOST, Site
-from bakeoff.servers.control import TABLE
+from bakeoff.runtime.servers.base import HOST, Site
+from bakeoff.runtime.servers.control import TABLE
 
 BAKEOFF = Path(sysconfig.get_path("scripts")) / "bakeoff"
 EVERYWHERE = {"milvus"}
@@ -66,8 +66,8 @@ def test_servers_listen_on_loopback_only(
     engine(name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BAKEOFF_HOME", str(engines))
-        from bakeoff.servers.processes import living_processes
-        from bakeoff.servers.records import read_place, read_state
+        from bakeoff.runtime.servers.processes import living_processes
+        from bakeoff.runtime.servers.records import read_place, read_state
 
         state, place = read_state(name), read_place(name)
     assert state is not None and place is not None

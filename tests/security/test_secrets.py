@@ -175,7 +175,7 @@ def test_a_password_in_an_address_of_the_experiment_is_refused_and_not_shown(
 
 def test_a_server_s_own_files_are_its_owner_s_only(home: Path) -> None:
     """Passwords of servers started here: no other user may read them."""
-    from bakeoff.servers.records import ServerState, write_state
+    from bakeoff.runtime.servers.records import ServerState, write_state
 
     (home / "servers" / "redis").mkdir(parents=True)
     write_state(

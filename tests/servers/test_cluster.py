@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import StoreError
-from bakeoff.servers import processes
-from bakeoff.servers.base import NOT_YET, Site, free_ports, get_json
-from bakeoff.servers.control import TABLE
-from bakeoff.servers.maven import MavenServer
+from bakeoff.runtime.servers import processes
+from bakeoff.runtime.servers.base import NOT_YET, Site, free_ports, get_json
+from bakeoff.runtime.servers.control import TABLE
+from bakeoff.runtime.servers.maven import MavenServer
 from bakeoff.types import Batch, Metric
 
 NAMES = ("opensearch", "elasticsearch")

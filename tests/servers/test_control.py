@@ -15,11 +15,11 @@ import psutil
 import pytest
 
 from bakeoff.errors import SettingError, StoreError
-from bakeoff.servers import control, processes
-from bakeoff.servers.base import HOST, NotYetError, Server, Site, free_ports
-from bakeoff.servers.control import LOG, choose_servers, down, pids_of, status, tail, up
-from bakeoff.servers.records import read_place, read_state, write_state
-from bakeoff.servers.redis import RedisServer
+from bakeoff.runtime.servers import control, processes
+from bakeoff.runtime.servers.base import HOST, NotYetError, Server, Site, free_ports
+from bakeoff.runtime.servers.control import LOG, choose_servers, down, pids_of, status, tail, up
+from bakeoff.runtime.servers.records import read_place, read_state, write_state
+from bakeoff.runtime.servers.redis import RedisServer
 from bakeoff.storage import environment
 
 REDIS = RedisServer()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bakeoff.errors import SettingError
-from bakeoff.servers.base import NOT_YET, get_json
-from bakeoff.servers.maven import _unpack_jars
+from bakeoff.runtime.servers.base import NOT_YET, get_json
+from bakeoff.runtime.servers.maven import _unpack_jars
 
 
 def test_a_plug_in_that_is_no_archive(tmp_path: Path) -> None:

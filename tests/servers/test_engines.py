@@ -19,9 +19,9 @@ from bakeoff import registry
 from bakeoff.errors import StoreError
 from bakeoff.pipeline import index as index_stage
 from bakeoff.runs.run import run
-from bakeoff.servers.control import TABLE, up
-from bakeoff.servers.processes import living_processes
-from bakeoff.servers.records import read_place, read_state
+from bakeoff.runtime.servers.control import TABLE, up
+from bakeoff.runtime.servers.processes import living_processes
+from bakeoff.runtime.servers.records import read_place, read_state
 from bakeoff.storage.environment import get_setting
 from bakeoff.types import Batch, Metric, PayloadField, Status
 

@@ -13,9 +13,9 @@ import pytest
 from bakeoff.cli import console
 from bakeoff.errors import StoreError
 from bakeoff.runs.run import run
-from bakeoff.servers.base import Server, Site, free_ports
-from bakeoff.servers.control import TABLE, UNPRIVILEGED, down, up
-from bakeoff.servers.records import read_state, write_place
+from bakeoff.runtime.servers.base import Server, Site, free_ports
+from bakeoff.runtime.servers.control import TABLE, UNPRIVILEGED, down, up
+from bakeoff.runtime.servers.records import read_state, write_place
 from bakeoff.types import Batch, Metric, Status
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from bakeoff.errors import StoreError
-from bakeoff.servers.records import read_state
+from bakeoff.runtime.servers.records import read_state
 from bakeoff.types import Batch, Metric
 
 psycopg = pytest.importorskip("psycopg")

@@ -186,7 +186,7 @@ def _run_and_show(request: LoadRequest) -> int:
     from bakeoff.benchmark.load.record import to_dict
     from bakeoff.cli.views.load import print_load
     from bakeoff.pipeline.context import StageContext
-    from bakeoff.servers.control import pids_of
+    from bakeoff.runtime.servers.control import pids_of
     from bakeoff.storage.cache import Cache
     from bakeoff.storage.weights import home_folder
 

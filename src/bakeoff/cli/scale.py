@@ -202,7 +202,7 @@ def _measure_and_show(
 def _with_server(job: ScaleJob) -> ScaleJob:
     """The job with the processes and data folder of its store's server, if that was started here."""
     from bakeoff.benchmark.stores import parse_store_specs
-    from bakeoff.servers.control import data_folder_of, pids_of
+    from bakeoff.runtime.servers.control import data_folder_of, pids_of
 
     (store,) = parse_store_specs([job.spec])
     pids = tuple(pids_of(store.name, store.params))
@@ -294,7 +294,7 @@ def _scale_documents(path: Path, systems: str | None, counts: _DocumentSizes, co
     from bakeoff.config import experiment
     from bakeoff.report.pages.scale import write_scale_page
     from bakeoff.runs.live.plan_of_run import choose_systems
-    from bakeoff.servers.control import data_folder_of, pids_of
+    from bakeoff.runtime.servers.control import data_folder_of, pids_of
 
     plan = experiment.load(path)
     repeat = command_line(

@@ -17,7 +17,7 @@ from bakeoff.protocols import CompleteStore
 from bakeoff.runtime.count_text import count
 
 if TYPE_CHECKING:
-    from bakeoff.servers.control import ServerStatus
+    from bakeoff.runtime.servers.control import ServerStatus
 
 servers_app = typer.Typer(help="Start and stop database servers on this machine.", no_args_is_help=True)
 Names = Annotated[
@@ -42,7 +42,7 @@ def up(
 
     Without names: all that are installed.
     """
-    from bakeoff.servers import control
+    from bakeoff.runtime.servers import control
 
     failed = False
     for server in control.choose_servers(names or []):
@@ -73,7 +73,7 @@ def down(
     data: Annotated[bool, typer.Option("--data", help="Also delete their data.")] = False,
 ) -> None:
     """Stop servers and all their processes; their data stays."""
-    from bakeoff.servers import control
+    from bakeoff.runtime.servers import control
 
     for server in control.choose_servers(names or []):
         stopped = control.down(server, data=data)
@@ -88,7 +88,7 @@ def status(names: Names = None) -> None:
 
     The exit code is 1 if one crashed or does not answer.
     """
-    from bakeoff.servers import control
+    from bakeoff.runtime.servers import control
 
     found = [control.status(server) for server in control.choose_servers(names or [])]
     console.print_json(found)

@@ -12,7 +12,7 @@ from typing import Any
 
 from bakeoff import registry
 from bakeoff.plugins.kit.rest import refusal_reason
-from bakeoff.servers.base import NOT_YET, get_json
+from bakeoff.runtime.servers.base import NOT_YET, get_json
 from bakeoff.types import Metric, Role
 from fuzzed.reader import Reader
 

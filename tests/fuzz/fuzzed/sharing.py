@@ -17,8 +17,8 @@ from bakeoff.benchmark.clients.merged_loop import ClientResult, ClockCheck, Roun
 from bakeoff.benchmark.clients.messages import ClientCommand, Hello, Line
 from bakeoff.benchmark.loop_report import LoopReport
 from bakeoff.runtime.scheduler import installed_version
-from bakeoff.servers.maven import _unpack_jars
-from bakeoff.servers.records import read_place, read_state
+from bakeoff.runtime.servers.maven import _unpack_jars
+from bakeoff.runtime.servers.records import read_place, read_state
 from bakeoff.storage.cache import MANIFEST, Cache
 from bakeoff.storage.row_cache import BatchRows, RowCache
 from bakeoff.storage.row_keys import InputKeys

@@ -14,7 +14,7 @@ import pytest
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores.vespa import VespaParams, VespaStore
-from bakeoff.servers.control import TABLE
+from bakeoff.runtime.servers.control import TABLE
 from bakeoff.types import Batch, Condition, Metric, PayloadField
 
 ROWS = np.eye(3, 4, dtype=np.float32)

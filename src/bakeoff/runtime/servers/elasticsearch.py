@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bakeoff.servers.maven import MavenServer
+from bakeoff.runtime.servers.maven import MavenServer
 
 VERSION = "8.19.21"
 OF_MODULE = ("netty-*.jar", "transport-netty4-*.jar", "elasticsearch-ssl-config-*.jar")

@@ -6,8 +6,8 @@ import os
 import signal
 from pathlib import Path
 
-from bakeoff.servers.base import HOST, NotYetError, Server, Site, given_program, packaged_program
-from bakeoff.servers.processes import finish
+from bakeoff.runtime.servers.base import HOST, NotYetError, Server, Site, given_program, packaged_program
+from bakeoff.runtime.servers.processes import finish
 
 USER = DATABASE = "bakeoff"
 OPTIONS = {

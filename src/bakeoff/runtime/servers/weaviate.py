@@ -9,8 +9,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 from bakeoff.errors import SettingError
-from bakeoff.servers.base import HOST, NotYetError, Server, Site, given_program
-from bakeoff.servers.processes import finish
+from bakeoff.runtime.servers.base import HOST, NotYetError, Server, Site, given_program
+from bakeoff.runtime.servers.processes import finish
 
 MODULE = "github.com/weaviate/weaviate@v1.35.2"
 EVERYWHERE = 'fmt.Sprintf(":%d"'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from bakeoff.servers.base import HOST, NotYetError, Server, Site, given_program, packaged_program
+from bakeoff.runtime.servers.base import HOST, NotYetError, Server, Site, given_program, packaged_program
 
 CONFIG = """\
 bind {host}

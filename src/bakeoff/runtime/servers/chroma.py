@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from bakeoff.servers.base import HOST, Server, Site, get_json
+from bakeoff.runtime.servers.base import HOST, Server, Site, get_json
 
 
 class ChromaServer(Server):

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bakeoff.errors import SettingError
-from bakeoff.servers.base import Site
-from bakeoff.servers.processes import ProcessMark
+from bakeoff.runtime.servers.base import Site
+from bakeoff.runtime.servers.processes import ProcessMark
 from bakeoff.storage import environment
 from bakeoff.storage.weights import home_folder
 from bakeoff.types import JsonObject

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bakeoff.servers.base import HOST, NotYetError, Server, Site, get_json, given_program
-from bakeoff.servers.processes import finish
+from bakeoff.runtime.servers.base import HOST, NotYetError, Server, Site, get_json, given_program
+from bakeoff.runtime.servers.processes import finish
 
 WHEELS = (
     "milvus==2.3.5",

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from bakeoff.errors import SettingError
-from bakeoff.servers.base import HOST, Server, Site, get_json
-from bakeoff.servers.processes import finish
+from bakeoff.runtime.servers.base import HOST, Server, Site, get_json
+from bakeoff.runtime.servers.processes import finish
 from bakeoff.storage.pull import DAMAGED_ZIP
 from bakeoff.types import JsonObject
 

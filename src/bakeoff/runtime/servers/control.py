@@ -17,14 +17,14 @@ from urllib.parse import urlsplit
 
 from bakeoff.errors import SettingError, StoreError
 from bakeoff.fingerprint import fingerprint
-from bakeoff.servers import processes
-from bakeoff.servers.base import HOST, NOT_YET, Server, Site, free_ports, is_free
-from bakeoff.servers.chroma import ChromaServer
-from bakeoff.servers.elasticsearch import ElasticsearchServer
-from bakeoff.servers.milvus import MilvusServer
-from bakeoff.servers.opensearch import OpensearchServer
-from bakeoff.servers.pgvector import PgvectorServer
-from bakeoff.servers.records import (
+from bakeoff.runtime.servers import processes
+from bakeoff.runtime.servers.base import HOST, NOT_YET, Server, Site, free_ports, is_free
+from bakeoff.runtime.servers.chroma import ChromaServer
+from bakeoff.runtime.servers.elasticsearch import ElasticsearchServer
+from bakeoff.runtime.servers.milvus import MilvusServer
+from bakeoff.runtime.servers.opensearch import OpensearchServer
+from bakeoff.runtime.servers.pgvector import PgvectorServer
+from bakeoff.runtime.servers.records import (
     ServerState,
     forget,
     read_place,
@@ -33,8 +33,8 @@ from bakeoff.servers.records import (
     write_place,
     write_state,
 )
-from bakeoff.servers.redis import RedisServer
-from bakeoff.servers.weaviate import WeaviateServer
+from bakeoff.runtime.servers.redis import RedisServer
+from bakeoff.runtime.servers.weaviate import WeaviateServer
 from bakeoff.storage.environment import get_setting
 
 if TYPE_CHECKING:

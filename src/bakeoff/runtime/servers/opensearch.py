@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bakeoff.servers.maven import MavenServer
+from bakeoff.runtime.servers.maven import MavenServer
 
 VERSION = "2.19.1"  # the only 2.x whose k-NN plug-in is on Maven Central
 
