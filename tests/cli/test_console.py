@@ -3,6 +3,9 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -184,3 +187,11 @@ def test_a_path_is_not_cut_so_that_it_can_be_copied(monkeypatch: pytest.MonkeyPa
 def test_warnings_of_libraries_are_shown_with_debug_only(debug: bool) -> None:
     console.configure(debug=debug, home=None)
     assert logging.getLogger("py.warnings").isEnabledFor(logging.WARNING) is debug
+
+
+@pytest.mark.parametrize("columns", [60, 90])
+def test_without_a_terminal_columns_sets_the_width(columns: int) -> None:
+    command = [sys.executable, "-m", "bakeoff", "list", "stores"]
+    env = os.environ | {"COLUMNS": str(columns)}
+    shown = subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
+    assert columns * 0.8 < max(map(len, shown.splitlines())) <= columns

@@ -17,7 +17,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 from rich.console import Console
@@ -50,10 +50,13 @@ class _Terminal(Console):
         )
 
 
-out = _Terminal(highlight=False, emoji=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
-err = _Terminal(
-    stderr=True, highlight=False, emoji=False, width=None if sys.stderr.isatty() else WIDTH_WITHOUT_TERMINAL
-)
+def _width(stream: TextIO) -> int | None:
+    """None for a terminal, or if COLUMNS is set: then rich finds the width."""
+    return None if stream.isatty() or "COLUMNS" in os.environ else WIDTH_WITHOUT_TERMINAL
+
+
+out = _Terminal(highlight=False, emoji=False, width=_width(sys.stdout))
+err = _Terminal(stderr=True, highlight=False, emoji=False, width=_width(sys.stderr))
 _debug = False
 _failures_in_json = False
 _json = False

@@ -27,10 +27,26 @@ SAME_MODEL = 0.98
 """Vectors of the same text above this cosine count as the same model's; quantised and truncated ones pass."""
 
 
+def chunk_supplier(chunker: PluginSpec) -> SuppliesChunks | None:
+    """Return the chunker if its chunks were made elsewhere."""
+    plugin = registry.load("chunkers", chunker.name)(chunker.params)
+    return plugin if isinstance(plugin, SuppliesChunks) else None
+
+
 def vector_supplier(chunker: PluginSpec, embedder: PluginSpec) -> SuppliesChunks | None:
     """Return the chunker if its chunks come with vectors of this model."""
-    plugin = registry.load("chunkers", chunker.name)(chunker.params)
-    return plugin if isinstance(plugin, SuppliesChunks) and plugin.vector_model() == embedder.label else None
+    supplier = chunk_supplier(chunker)
+    return supplier if supplier and supplier.vector_model() == embedder.label else None
+
+
+def check_given_vectors(
+    chunker: PluginSpec, chunking: ChunkedCorpus, embedder: PluginSpec, dims: int
+) -> None:
+    """Read the vectors that came with the chunks; raises if a run could not use them with this model."""
+    if supplier := vector_supplier(chunker, embedder):
+        first = chunking.chunks["id"].slice(0, 1).to_pylist()
+        for _ in _of_length(supplier.vectors(first), dims, embedder, chunking):
+            pass
 
 
 def store_given_vectors(

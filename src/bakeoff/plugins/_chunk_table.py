@@ -154,9 +154,10 @@ def _check_unique(ids: pa.ChunkedArray, where: str) -> None:
     if pc.count_distinct(ids).as_py() < len(ids):
         counted = pc.value_counts(ids)
         twice = counted.field("values").filter(pc.greater(counted.field("counts"), 1))
+        others = f", and {len(twice) - 1:,} more ids do" if len(twice) > 1 else ""
         raise DataError(
-            f"{where}: chunk id {twice[0].as_py()!r} occurs more than once, as {len(twice) - 1:,} others. "
-            "Choose a column whose values are unique."
+            f"{where}: chunk id {twice[0].as_py()!r} occurs more than once{others}. Choose a column whose values "
+            "are unique."
         )
 
 

@@ -16,6 +16,7 @@ from bakeoff.errors import ChunkerError, DataError, ExperimentError
 from bakeoff.plugins._chunk_table import ChunkTable, ChunkTableParams
 from bakeoff.plugins.chunkers.existing import ExistingChunker
 from bakeoff.plugins.sources.chunks import ChunksSource
+from bakeoff.runs.checks.checking import validate
 from bakeoff.types import Document, Piece, Role
 
 ROWS: list[dict[str, Any]] = [
@@ -150,6 +151,7 @@ def test_vectors_of_another_model_are_reported(experiment: Any) -> None:
 
 def test_vectors_of_another_length_fail_their_systems_only(experiment: Any) -> None:
     path = experiment(np.ones((len(TEXTS), 3), np.float32), "chunkers: [whole]\n")
+    assert [found.code for found in validate(path).of("error")] == ["vectors"]
     result = bakeoff.run(load(path))
     failed = [one for one in result.systems.to_pylist() if one["status"] == "failed"]
     assert [one["chunker"] for one in failed] == ["chunks"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -26,6 +26,7 @@ from bakeoff.measures.names import parse
 from bakeoff.pipeline.canary import pooling_note
 from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus, embedded_texts
 from bakeoff.pipeline.context import StageContext
+from bakeoff.pipeline.given_vectors import check_given_vectors, vector_supplier
 from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.pipeline.reading.readings import read_corpus
 from bakeoff.pipeline.vector_forms import require_dims
@@ -128,6 +129,7 @@ def _material(
 ) -> ValidationContext:
     """Chunk if a rule or measure refers to chunks, and execute every rule."""
     chunkings = _chunkings(plan, corpus, context, findings) if needs_chunks(plan, queries) else {}
+    findings += _check_given_vectors(plan, chunkings)
     tables = {chunking.fingerprint: chunking.chunks for chunking in chunkings.values()}
     truth = plan_truth(plan, queries, corpus, tables)
     return ValidationContext(plan, queries, corpus, chunkings, truth, experiment_text(plan, path.name))
@@ -143,6 +145,24 @@ def _chunkings(
         except BakeoffError as exc:
             findings.append(Finding("error", "chunker", part.label, str(exc)))
     return chunkings
+
+
+def _check_given_vectors(plan: Plan, chunkings: Mapping[str, ChunkedCorpus]) -> Iterator[Finding]:
+    """Vectors that came with the chunks and that a run could not use; remote models are not asked."""
+    pairs = {
+        (system.chunker.label, system.embedder.label): (system.chunker, system.embedder)
+        for system in plan.systems
+        if system.embedder and system.chunker.label in chunkings
+    }
+    for chunker, embedder in pairs.values():
+        plugin = cast("type[Embedder]", registry.load(embedder.kind, embedder.name))
+        if getattr(plugin, "remote", False) or not vector_supplier(chunker, embedder):
+            continue
+        try:
+            with contextlib.closing(plugin(embedder.params)) as model:
+                check_given_vectors(chunker, chunkings[chunker.label], embedder, model.info.dims)
+        except BakeoffError as exc:
+            yield Finding("error", "vectors", chunker.label, str(exc))
 
 
 def _judge(material: ValidationContext, findings: list[Finding], pilot: Path | None) -> ValidationReport:

@@ -17,6 +17,7 @@ from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure, parse
 from bakeoff.measures.presets import Preset, preset
 from bakeoff.pipeline.chunk import ChunkedCorpus
+from bakeoff.pipeline.given_vectors import chunk_supplier
 from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.pipeline.reading.readings import with_quoted_passages
 from bakeoff.pipeline.scoring.scorable import needs_chunk_counts
@@ -156,7 +157,9 @@ def chunkers(plan: Plan) -> list[PluginSpec]:
 
 
 def needs_chunks(plan: Plan, queries: QuerySet) -> bool:
-    """Whether a rule or measure refers to chunks, so that the corpus must be chunked to check it."""
+    """Whether chunks come from elsewhere, or a rule or measure refers to chunks: then the corpus is chunked."""
+    if any(map(chunk_supplier, chunkers(plan))):
+        return True
     rules = (rule for rule in queries.rules if rule is not None)
     over = any(
         "chunks" in (getattr(leaf, "over", ""), getattr(leaf, "written", ""))
