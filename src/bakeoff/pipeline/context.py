@@ -19,6 +19,7 @@ from bakeoff.runtime.events import (
     no_listener,
 )
 from bakeoff.runtime.shards import ShardedRun, WorkSpec, is_picklable
+from bakeoff.runtime.signals import raise_if_interrupted
 from bakeoff.storage.cache import Cache
 from bakeoff.storage.row_cache import RemoteRunner
 
@@ -79,11 +80,16 @@ class StageReport:
 def stage_progress(
     context: StageContext, name: str, label: str, total: int, what: str
 ) -> Iterator[StageReport]:
-    """Emit the start, progress and end of a stage; the first advance counts what came from the cache."""
+    """Emit the start, progress and end of a stage; the first advance counts what came from the cache.
+
+    An interrupt of the main thread ends the stage at its start or its next advance.
+    """
+    raise_if_interrupted()
     context.emit(StageStarted(name, label, total, what))
     report = StageReport(advance=lambda _count: None)
 
     def advance(count: int) -> None:
+        raise_if_interrupted()
         context.emit(StageAdvanced(name, label, count, cached=report._first))
         report._first = False
 

@@ -28,6 +28,7 @@ from bakeoff.runs.checks.ceilings import Ceilings, refused_measures
 from bakeoff.runs.checks.context import ValidationContext, chunkers, experiment_text, plan_truth
 from bakeoff.runs.checks.filters import check_filters
 from bakeoff.runtime.events import Emit, WarningRaised
+from bakeoff.runtime.signals import interrupting_threads
 from bakeoff.storage.catalogue import entries
 from bakeoff.truth.alignment import align_truth
 from bakeoff.truth.human_judgments import judged_by_models
@@ -195,7 +196,7 @@ def _build(plan: Plan, artifacts: SharedArtifacts) -> None:
     Failures are reported when their system is measured.
     """
     local = registry.load("executors", "local")
-    with contextlib.closing(local(local.Params())) as executor:
+    with contextlib.closing(local(local.Params())) as executor, interrupting_threads():
         pairs = _embedded_pairs(plan)
         remote = [
             pair for pair in pairs if getattr(registry.load(pair[0].kind, pair[0].name), "remote", False)

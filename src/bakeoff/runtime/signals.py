@@ -1,10 +1,15 @@
-"""SIGTERM and SIGHUP end a process like Ctrl-C: unfinished work is undone, finished work is kept."""
+"""SIGTERM and SIGHUP end a process like Ctrl-C: unfinished work is undone, finished work is kept.
+
+Only the main thread hears a signal; `interrupting_threads` and `raise_if_interrupted` pass it on to helper threads.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from types import FrameType
 
 ASKED = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -13,6 +18,24 @@ BIRTHS = {("multiprocessing.process", "start"), ("subprocess", "__init__")}
 """Functions in which a child process exists that nobody owns yet, by module."""
 LOOK_SECONDS, LONGEST_SECONDS = 0.02, 5.0
 """Interval and limit, in seconds, of waiting for uninterruptible work."""
+_interrupted = threading.Event()
+
+
+@contextlib.contextmanager
+def interrupting_threads() -> Iterator[None]:
+    """While the main thread waits here for helper threads, an interrupt makes them stop too."""
+    _interrupted.clear()
+    try:
+        yield
+    except KeyboardInterrupt:
+        _interrupted.set()
+        raise
+
+
+def raise_if_interrupted() -> None:
+    """Raise KeyboardInterrupt in a helper thread if the main thread was interrupted while it waited."""
+    if _interrupted.is_set():
+        raise KeyboardInterrupt
 
 
 class Terminated(KeyboardInterrupt):

@@ -15,6 +15,7 @@ from pydantic import Field
 from bakeoff.errors import EmbedderError
 from bakeoff.plugins.embedders._shared import EmbedderParams
 from bakeoff.runtime.json_client import OTHER_SHAPE, JsonClient
+from bakeoff.runtime.signals import raise_if_interrupted
 from bakeoff.types import Json, JsonObject, ModelInfo, Role
 
 MOST_DIMS = 65_536
@@ -105,6 +106,7 @@ class HttpEmbedder(ABC):
         self._server.close()
 
     def _batch(self, texts: list[str], role: Role) -> np.ndarray:
+        raise_if_interrupted()
         with self._understood():
             given = self._ask(texts, role)
             if not isinstance(given, list):

@@ -20,6 +20,7 @@ from bakeoff.plugins.embedders._shared import EmbedderParams, StartedModel
 from bakeoff.plugins.embedders.gguf_convert import CONVERTER_VERSION, save_gguf
 from bakeoff.plugins.embedders.gguf_file import GgufModel, read_gguf
 from bakeoff.runtime.json_client import JsonClient
+from bakeoff.runtime.signals import raise_if_interrupted
 from bakeoff.storage.catalogue import entries
 from bakeoff.storage.weights import WEIGHTS_FILE, FoundWeights, find, keep_weights, models_folder, sha256
 from bakeoff.types import ModelInfo, Role
@@ -32,6 +33,7 @@ _POOLINGS = {
     "last": _POOLING.LLAMA_POOLING_TYPE_LAST,
 }
 _ALL_LAYERS = 999
+_CALL = 8  # texts per call: an interrupt waits for no more, and the cost of a call does not show
 _TOKENS_A_BYTE = 2  # more than any tokenizer makes; below it, one call less
 
 
@@ -184,6 +186,10 @@ class _Engine:
 
     def embed(self, texts: list[str]) -> np.ndarray:
         """One row for each text, in order."""
+        return np.concatenate([self._rows(texts[at : at + _CALL]) for at in range(0, len(texts), _CALL)])
+
+    def _rows(self, texts: list[str]) -> np.ndarray:
+        raise_if_interrupted()
         answer = self._server.handle_embeddings(
             {"input": [self._input(text) for text in texts], "model": "local"}
         )

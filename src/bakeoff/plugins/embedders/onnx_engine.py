@@ -21,6 +21,7 @@ from tokenizers import Tokenizer
 
 from bakeoff.errors import EmbedderError
 from bakeoff.plugins import _tokenizers as tokenizers
+from bakeoff.runtime.signals import raise_if_interrupted
 
 _SLAB = (
     1024  # texts tokenised ahead and sorted by length: enough to fill batches, few enough to hold in memory
@@ -113,8 +114,13 @@ class OnnxEngine:
         runs: list[Future[np.ndarray]] = [
             self._pool.submit(self._run, [ids[row] for row in group]) for group in groups
         ]
-        for group, run in zip(groups, runs, strict=True):
-            vectors[group] = run.result()
+        try:
+            for group, run in zip(groups, runs, strict=True):
+                vectors[group] = run.result()
+                raise_if_interrupted()
+        finally:
+            for run in runs:
+                run.cancel()
 
     def _run(self, ids: list[TokenIds]) -> np.ndarray:
         answer: list[np.ndarray] = self._session.run(None, {"ids": np.array(ids, np.int64)})

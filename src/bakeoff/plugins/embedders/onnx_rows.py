@@ -22,6 +22,7 @@ from bakeoff.plugins import _tokenizers as tokenizers
 from bakeoff.plugins.embedders._shared import StartedModel
 from bakeoff.plugins.embedders.onnx_engine import REFUSED, _groups, _session, available_cores, ort_reason
 from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, read_model, token_graph
+from bakeoff.runtime.signals import raise_if_interrupted
 
 _FEEDS: dict[str, Callable[[Encoding], Sequence[int]]] = {
     "input_ids": lambda text: text.ids,
@@ -120,6 +121,7 @@ class OnnxRows:
             lambda rows: reduce(self._run(started, [encoded[i] for i in rows])), groups
         )
         for rows, answer in zip(groups, answers, strict=True):
+            raise_if_interrupted()
             for row, values in zip(rows, answer, strict=True):
                 found[row] = values
         return found

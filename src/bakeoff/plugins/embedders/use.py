@@ -14,6 +14,7 @@ from pydantic import Field
 from bakeoff.errors import EmbedderError
 from bakeoff.plugins.embedders._shared import EmbedderParams, StartedModel
 from bakeoff.plugins.embedders.onnx_engine import REFUSED, available_cores
+from bakeoff.runtime.signals import raise_if_interrupted
 from bakeoff.storage.catalogue import find_entry
 from bakeoff.storage.weights import FoundWeights, find
 from bakeoff.types import ModelInfo, Role
@@ -66,6 +67,7 @@ class UseEmbedder:
         return find(self._params.model)
 
     def _run(self, text: str) -> np.ndarray:
+        raise_if_interrupted()
         session = self._session.get()
         try:
             answer = session.run(None, {session.get_inputs()[0].name: np.array([text or " "])})[0]
