@@ -227,7 +227,8 @@ def test_code_needs_consent_and_chunk_measures_are_refused(
     path = laid_out(Path.cwd(), only)
     lay_out_code(Path.cwd())
     with pytest.raises(ConsentError, match="--allow-code known"):
-        run(path)
+        run(path, out="asked")
+    assert not Path("asked").exists()  # nothing is read before it is allowed
     monkeypatch.setenv("BAKEOFF_ALLOW_CODE", "known")
     path.write_text(only + textwrap.dedent("measures: {primary: nDCG@5(chunk)}\n"), encoding="utf-8")
     with pytest.raises(ExperimentError, match="a retriever"):

@@ -92,9 +92,11 @@ def status(names: Names = None) -> None:
 
     found = [control.status(server) for server in control.choose_servers(names or [])]
     console.print_json(found)
-    headers = ["server", "state", "version", "address", "pid", "MB", "since"]
-    console.table(headers, [_cells(one) for one in found], right=(4, 5))
+    headers = ["server", "state", "pid", "MB", "since"]
+    console.table(headers, [_cells(one) for one in found], right=(2, 3))
     for one in found:
+        if one.address:
+            console.print_line(f"{one.name}: {one.address} ({one.version})")
         if one.note:
             console.print_line(f"{one.name}: {one.note}", style="dim")
     if any(one.state in ("crashed", "not answering") for one in found):
@@ -105,7 +107,7 @@ def _cells(one: ServerStatus) -> list[str]:
     since = f"{datetime.fromtimestamp(one.since, UTC).astimezone():%Y-%m-%d %H:%M:%S}" if one.since else ""
     memory = "" if one.memory_mb is None else f"{one.memory_mb:,.0f}"
     running = one.state not in ("down", "not installed")
-    return [one.name, one.state, one.version, one.address, str(one.pid) if running else "", memory, since]
+    return [one.name, one.state, str(one.pid) if running else "", memory, since]
 
 
 @with_json

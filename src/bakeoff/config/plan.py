@@ -47,6 +47,12 @@ class PluginSpec:
         """The store without rescoring: one index serves every rescoring."""
         return replace(self, form=replace(self.form, rescore=0)) if self.form.rescore else self
 
+    @property
+    def code_module(self) -> str:
+        """The module of the user's own code that it names, '' if none."""
+        named = getattr(self.params, "call", "") or getattr(self.params, "object", "")
+        return str(named).partition(":")[0]
+
     def in_language(self, language: str) -> PluginSpec:
         """The same plug-in for a language; unchanged if it has no such parameter or already has one."""
         if not language or getattr(self.params, "language", language) is not None:

@@ -27,6 +27,7 @@ from bakeoff.runs.recording import finish_run_record, new_run_record, write_tabl
 from bakeoff.runtime.events import Emit, WarningRaised, no_listener
 from bakeoff.runtime.progress_file import ProgressFile, tee
 from bakeoff.runtime.scheduler import worker_pool
+from bakeoff.storage.consent import require_code
 from bakeoff.storage.shared_cache import open_cache
 from bakeoff.storage.weights import home_folder as default_home
 from bakeoff.truth.queries import QuerySet, read_queries
@@ -48,6 +49,9 @@ def run(
     """
     plan = what if isinstance(what, Plan) else experiment.load(Path(what))
     workers = _executor(plan, executor)
+    for system in plan.systems:
+        if system.retriever and system.retriever.code_module:
+            require_code(system.retriever.code_module)
     queries = read_queries(plan.queries)
     folder = RunFolder(choose_folder(plan, Path(out) if out else None, force=force))
     earlier = earlier_results(plan, folder.path)

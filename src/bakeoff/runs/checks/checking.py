@@ -261,8 +261,8 @@ def _ask(part: PluginSpec) -> str:
 
     The user's own code is not run; only its permission is checked.
     """
-    if code := getattr(part.params, "call", "") or getattr(part.params, "object", ""):
-        require_code(code.partition(":")[0])
+    if part.code_module:
+        require_code(part.code_module)
         return ""
     plugin = cast("type[Embedder | Reranker | Retriever]", registry.load(part.kind, part.name))
     model = plugin(part.params)
