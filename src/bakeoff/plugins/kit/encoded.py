@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
 
 from bakeoff.errors import StoreError
 from bakeoff.types import Batch, SparseRows, SparseVector, TokenRows, VectorKind
 
+SparseT = TypeVar("SparseT")
 ONE_THREAD = 1 << 17
 """Multiplications of a matrix product that OpenBLAS computes on one thread."""
 
@@ -28,8 +30,8 @@ def vectors_by_kind(
     batch: Batch,
     kind: VectorKind,
     name: str,
-    sparse: Callable[[list[int], list[float]], object],
-) -> Iterator[object]:
+    sparse: Callable[[list[int], list[float]], SparseT],
+) -> Iterator[list[float] | list[list[float]] | dict[str, SparseT]]:
     """Yield a batch's vectors as lists; sparse ones under `name`, converted by `sparse`, and {} for rows
     without weights."""
     if kind == "tokens":

@@ -4,22 +4,46 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from datetime import datetime
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
+from uuid import UUID
 
 from pydantic import Field
 
 from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery
-from bakeoff.plugins.kit.payload import Term
+from bakeoff.plugins.kit.payload import Payload, Term
 from bakeoff.plugins.kit.server import ShardSettings
 from bakeoff.types import Metric, PayloadField, Storage, VectorKind
 
+if TYPE_CHECKING:  # the server's client has classes of the same shape
+    from qdrant_edge import SparseVector, Vector
 THRESHOLD_KB = 1  # the minimum: a segment with fewer kilobytes of vectors is never indexed; 0 means no index
 SPARSE = "sparse"
 """Name of the sparse vectors, in every collection."""
 INDEXES = {"text": "Keyword", "integer": "Integer", "number": "Float"}
 """Index types of payload fields."""
-Points = list[Any]
-"""Points of either client: `id`, `payload`, and `score` or `vector`."""
+PointId: TypeAlias = int | UUID | str
+FilterT = TypeVar("FilterT")
+SearchParamsT = TypeVar("SearchParamsT")
+
+
+class StoredPoint(Protocol):
+    """A point of either client."""
+
+    @property
+    def id(self) -> PointId: ...
+    @property
+    def payload(self) -> Payload | None: ...
+    @property
+    def vector(self) -> Vector | None: ...
+
+
+class ScoredPoint(StoredPoint, Protocol):
+    """A point of either client that a search returned."""
+
+    @property
+    def score(self) -> float: ...
 
 
 class Build(GraphBuild, ShardSettings):
@@ -74,41 +98,34 @@ class QdrantSearch:
     consistency: str = "one"
 
 
-class QdrantWords(ABC):
+class QdrantWords(ABC, Generic[FilterT, SearchParamsT]):
     """Filters and search settings in the words of a client, whose module is `models`."""
 
-    models: ClassVar[Any]
-    float_range: ClassVar[Any]
+    models: ClassVar[ModuleType]
     request_rows: ClassVar[int]
     """Most rows of dense vectors in one request."""
-    distances: ClassVar[dict[Metric, Any]]
-    maxsim: ClassVar[Any]
-    smaller: ClassVar[dict[Storage, dict[str, Any]]]
 
-    def _dense_settings(self, shape: QdrantShape) -> dict[str, Any]:
-        """Settings of the vectors, or of the matrices of token vectors."""
-        several = self.maxsim if shape.kind == "tokens" else None
-        shared = {"size": shape.dims, "distance": self.distances[shape.metric], "multivector_config": several}
-        return shared | self.smaller[shape.storage]
+    def sparse_vector(self, indices: list[int], weights: list[float]) -> SparseVector:
+        return self.models.SparseVector(indices=indices, values=weights)
 
-    def _filter(self, where: tuple[Term, ...]) -> Any:
+    def _filter(self, where: tuple[Term, ...]) -> FilterT | None:
         """A filter; numbers are compared by bounds, since only texts and integers can be matched."""
         return self.models.Filter(must=[self._condition(term) for term in where]) if where else None
 
-    def _condition(self, term: Term) -> Any:
+    def _condition(self, term: Term) -> object:
         models, key = self.models, term.field
         if term.sign != "in":
             bound = {"gte" if term.sign == ">=" else "lte": term.values[0]}
-            bounds = self._date_range(**bound) if term.kind == "date" else self.float_range(**bound)
+            bounds = self._date_range(**bound) if term.kind == "date" else self._float_range(**bound)
             return models.FieldCondition(key=key, range=bounds)
         if term.kind == "number":
-            ranges = (self.float_range(gte=value, lte=value) for value in term.values)
+            ranges = (self._float_range(gte=value, lte=value) for value in term.values)
             return models.Filter(should=[models.FieldCondition(key=key, range=one) for one in ranges])
         if term.kind == "boolean":
             return models.Filter(should=[self._equal(key, value) for value in term.values])
         return models.FieldCondition(key=key, match=models.MatchAny(any=list(term.values)))
 
-    def _params(self, search: QdrantSearch) -> Any:
+    def _params(self, search: QdrantSearch) -> SearchParamsT:
         candidates = search.candidates or 0
         small = search.candidates is not None and self.models.QuantizationSearchParams(
             rescore=candidates > 0, oversampling=candidates / search.k if candidates > search.k else None
@@ -118,9 +135,13 @@ class QdrantWords(ABC):
         )
 
     @abstractmethod
-    def _date_range(self, **bound: Any) -> Any:
+    def _float_range(self, **bounds: float) -> object:
+        """A range of numbers."""
+
+    @abstractmethod
+    def _date_range(self, **bound: datetime) -> object:
         """A range of dates, from a bound in UTC."""
 
     @abstractmethod
-    def _equal(self, field: str, value: bool) -> Any:
+    def _equal(self, field: str, value: bool) -> object:
         """The condition that a field is true or false."""

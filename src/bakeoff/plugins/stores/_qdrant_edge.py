@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from types import ModuleType
+from typing import ClassVar, NoReturn
 
 import numpy as np
 import qdrant_edge as edge
@@ -22,35 +24,35 @@ from bakeoff.plugins.stores._qdrant import (
     SPARSE,
     THRESHOLD_KB,
     Build,
-    Points,
+    PointId,
     QdrantSearch,
     QdrantShape,
     QdrantWords,
+    ScoredPoint,
+    StoredPoint,
 )
 from bakeoff.types import Metric, Storage
 
 SHARD_SETTINGS = "edge_config.json"
+DISTANCES = {
+    Metric.COSINE: edge.Distance.Cosine,
+    Metric.DOT: edge.Distance.Dot,
+    Metric.L2: edge.Distance.Euclid,
+}
+MAXSIM = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim)
+DATATYPES: dict[Storage, edge.VectorStorageDatatype] = {"float16": edge.VectorStorageDatatype.Float16}
+QUANTISATION: dict[Storage, edge.ScalarQuantizationConfig | edge.BinaryQuantizationConfig] = {
+    "int8": edge.ScalarQuantizationConfig(edge.ScalarType.Int8, always_ram=True),
+    "binary": edge.BinaryQuantizationConfig(always_ram=True),
+}
 
 
 @translate_server_errors("Qdrant", Exception)  # the binding raises plain exceptions for engine errors
-class QdrantEdge(QdrantWords):
+class QdrantEdge(QdrantWords[edge.Filter, edge.SearchParams]):
     """One edge shard per collection; declared payload fields are indexed, so that the graph knows them."""
 
-    models: ClassVar[Any] = edge
-    float_range: ClassVar[Any] = edge.RangeFloat
+    models: ClassVar[ModuleType] = edge
     request_rows = sys.maxsize
-    distances: ClassVar[dict[Metric, Any]] = {
-        Metric.COSINE: edge.Distance.Cosine,
-        Metric.DOT: edge.Distance.Dot,
-        Metric.L2: edge.Distance.Euclid,
-    }
-    maxsim: ClassVar[Any] = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim)
-    smaller: ClassVar[dict[Storage, dict[str, Any]]] = {
-        "float32": {},
-        "float16": {"datatype": edge.VectorStorageDatatype.Float16},
-        "int8": {"quantization_config": edge.ScalarQuantizationConfig(edge.ScalarType.Int8, always_ram=True)},
-        "binary": {"quantization_config": edge.BinaryQuantizationConfig(always_ram=True)},
-    }
 
     def __init__(self, home: Path, build: Build) -> None:
         self._home, self._build, self._folder = home, build, home
@@ -61,10 +63,13 @@ class QdrantEdge(QdrantWords):
         assert self._open_shard is not None
         return self._open_shard
 
-    def _date_range(self, **bound: datetime) -> Any:
+    def _float_range(self, **bounds: float) -> edge.RangeFloat:
+        return edge.RangeFloat(**bounds)
+
+    def _date_range(self, **bound: datetime) -> edge.RangeDateTime:
         return edge.RangeDateTime(**{name: value.isoformat() for name, value in bound.items()})
 
-    def _equal(self, field: str, value: bool) -> Any:
+    def _equal(self, field: str, value: bool) -> NoReturn:
         raise StoreError(
             f"the embedded engine's client reads {value} as a number, so it can't filter {field!r}."
         )
@@ -82,7 +87,13 @@ class QdrantEdge(QdrantWords):
         self.close()
         self._folder = self._home / collection
         shutil.rmtree(self._folder, ignore_errors=True)
-        dense = edge.EdgeVectorParams(**self._dense_settings(shape))
+        dense = edge.EdgeVectorParams(
+            size=shape.dims,
+            distance=DISTANCES[shape.metric],
+            multivector_config=MAXSIM if shape.kind == "tokens" else None,
+            datatype=DATATYPES.get(shape.storage),
+            quantization_config=QUANTISATION.get(shape.storage),
+        )
         sparse = shape.kind == "sparse"
         config = edge.EdgeConfig(
             vectors=None if sparse else dense,
@@ -97,7 +108,7 @@ class QdrantEdge(QdrantWords):
             kind = getattr(edge.PayloadSchemaType, INDEXES[field.kind])
             self._shard.update(edge.UpdateOperation.create_field_index(field.name, kind))
 
-    def insert(self, ids: list[int], vectors: list[Any], payloads: list[Payload] | None) -> None:
+    def insert(self, ids: list[int], vectors: list[edge.Vector], payloads: list[Payload] | None) -> None:
         points = map(edge.Point, ids, vectors, payloads or [{}] * len(ids))
         self._shard.update(edge.UpdateOperation.upsert_points(list(points)))
 
@@ -112,7 +123,7 @@ class QdrantEdge(QdrantWords):
         self._folder = self._home / collection
         rows = self._load()
         if shape.kind != "sparse":  # a shard rejects another dimension
-            zeros: Any = [0.0] * shape.dims if shape.kind == "dense" else [[0.0] * shape.dims]
+            zeros: edge.NamedVector = [0.0] * shape.dims if shape.kind == "dense" else [[0.0] * shape.dims]
             self.search(zeros, QdrantSearch(k=1, ef=1))
         self._assert_indexed(shape, rows)
         return rows
@@ -127,7 +138,7 @@ class QdrantEdge(QdrantWords):
         vectors = json.loads((self._folder / SHARD_SETTINGS).read_text(encoding="utf-8"))["vectors"]
         return rows, {name: (int(one["size"]), one["distance"]) for name, one in vectors.items()}
 
-    def search(self, vector: Any, search: QdrantSearch) -> Points:
+    def search(self, vector: edge.NamedVector, search: QdrantSearch) -> Sequence[ScoredPoint]:
         request = edge.SearchRequest(
             edge.Query.Nearest(vector, search.using),
             search.k,
@@ -137,23 +148,29 @@ class QdrantEdge(QdrantWords):
         )
         return self._shard.search(request)
 
-    def search_many(self, vectors: np.ndarray, search: QdrantSearch) -> list[Points]:
+    def search_many(self, vectors: np.ndarray, search: QdrantSearch) -> Sequence[Sequence[ScoredPoint]]:
         params = self._params(search)
         requests = [
             edge.QueryRequest(search.k, query=edge.Query.Nearest(row), params=params)
             for row in vectors.tolist()
         ]
-        return list(self._shard.query_batch(edge.QueryBatchRequest(requests)))
+        return self._shard.query_batch(edge.QueryBatchRequest(requests))
 
-    def read(self, limit: int, where: tuple[Term, ...], after: Any, vector: str | None) -> tuple[Points, Any]:
-        page: Any = {"offset": after, "limit": limit, "filter": self._filter(where)}
-        return self._shard.scroll(
-            edge.ScrollRequest(**page, with_payload=True, with_vector=vector is not None)
+    def read(
+        self, limit: int, where: tuple[Term, ...], after: PointId | None, vector: str | None
+    ) -> tuple[Sequence[StoredPoint], PointId | None]:
+        request = edge.ScrollRequest(
+            offset=after,
+            limit=limit,
+            filter=self._filter(where),
+            with_payload=True,
+            with_vector=vector is not None,
         )
+        return self._shard.scroll(request)
 
     def payloads(self, ids: list[int]) -> dict[int, Payload]:
-        points: Any = self._shard.retrieve([*ids], True, False)
-        return {point.id: point.payload for point in points}
+        points = self._shard.retrieve([*ids], True, False)
+        return {int(point.id): point.payload or {} for point in points}
 
     def delete(self, ids: list[int]) -> None:
         self._shard.update(edge.UpdateOperation.delete_points([*ids]))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from datetime import datetime
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from grpc import RpcError
@@ -29,18 +32,34 @@ from bakeoff.plugins.stores._qdrant import (
     SPARSE,
     THRESHOLD_KB,
     Build,
-    Points,
+    PointId,
     QdrantSearch,
     QdrantShape,
     QdrantWords,
+    ScoredPoint,
+    StoredPoint,
 )
 from bakeoff.types import Metric, Storage
+
+if TYPE_CHECKING:  # its vectors have the same shapes
+    from qdrant_edge import NamedVector, Vector
 
 DEADLINE_S = 3600
 READS: dict[str, object] = {"one": None, **{one.value: one for one in models.ReadConsistencyType}}
 """Read consistency in the client's form; None is the default: the answer of one copy."""
 INT8 = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
 BINARY = models.BinaryQuantizationConfig(always_ram=True)
+DISTANCES = {
+    Metric.COSINE: models.Distance.COSINE,
+    Metric.DOT: models.Distance.DOT,
+    Metric.L2: models.Distance.EUCLID,
+}
+MAXSIM = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
+DATATYPES: dict[Storage, models.Datatype] = {"float16": models.Datatype.FLOAT16}
+QUANTISATION: dict[Storage, models.QuantizationConfig] = {
+    "int8": models.ScalarQuantization(scalar=INT8),
+    "binary": models.BinaryQuantization(binary=BINARY),
+}
 
 
 def _key_advice(exc: Exception) -> str:
@@ -50,24 +69,11 @@ def _key_advice(exc: Exception) -> str:
 
 
 @translate_server_errors("Qdrant", ApiException, HTTPError, RpcError, OSError, ValueError, advice=_key_advice)
-class QdrantServer(QdrantWords):
+class QdrantServer(QdrantWords[models.Filter, models.SearchParams]):
     """One collection of a server; its optimizers work in the background, so `ready` waits for them."""
 
-    models: ClassVar[Any] = models
-    float_range: ClassVar[Any] = models.Range
+    models: ClassVar[ModuleType] = models
     request_rows = 1000  # well under the server's limit of 32 MB
-    distances: ClassVar[dict[Metric, Any]] = {
-        Metric.COSINE: models.Distance.COSINE,
-        Metric.DOT: models.Distance.DOT,
-        Metric.L2: models.Distance.EUCLID,
-    }
-    maxsim: ClassVar[Any] = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
-    smaller: ClassVar[dict[Storage, dict[str, Any]]] = {
-        "float32": {},
-        "float16": {"datatype": models.Datatype.FLOAT16},
-        "int8": {"quantization_config": models.ScalarQuantization(scalar=INT8)},
-        "binary": {"quantization_config": models.BinaryQuantization(binary=BINARY)},
-    }
 
     def __init__(self, url: str, key: str | None, build: Build) -> None:
         self.address = url
@@ -78,10 +84,13 @@ class QdrantServer(QdrantWords):
         )  # fmt: skip
         self._build, self._name = build, ""
 
-    def _date_range(self, **bound: Any) -> Any:
+    def _float_range(self, **bounds: float) -> object:
+        return models.Range(**bounds)
+
+    def _date_range(self, **bound: datetime) -> object:
         return models.DatetimeRange(**bound)
 
-    def _equal(self, field: str, value: bool) -> Any:
+    def _equal(self, field: str, value: bool) -> object:
         return models.FieldCondition(key=field, match=models.MatchValue(value=value))
 
     def version(self) -> str:
@@ -96,7 +105,13 @@ class QdrantServer(QdrantWords):
     def create(self, collection: str, shape: QdrantShape) -> None:
         self.drop(collection)
         self._name = PREFIX + collection
-        dense = models.VectorParams(**self._dense_settings(shape))
+        dense = models.VectorParams(
+            size=shape.dims,
+            distance=DISTANCES[shape.metric],
+            multivector_config=MAXSIM if shape.kind == "tokens" else None,
+            datatype=DATATYPES.get(shape.storage),
+            quantization_config=QUANTISATION.get(shape.storage),
+        )
         sparse = shape.kind == "sparse"
         self._client.create_collection(
             self._name,
@@ -109,11 +124,10 @@ class QdrantServer(QdrantWords):
             write_consistency_factor=self._build.write_consistency_factor,
         )
         for field in shape.fields:
-            kind: Any = INDEXES[field.kind].lower()
-            self._client.create_payload_index(self._name, field.name, kind, wait=True)
+            self._client.create_payload_index(self._name, field.name, INDEXES[field.kind].lower(), wait=True)
 
-    def insert(self, ids: list[int], vectors: list[Any], payloads: list[Payload] | None) -> None:
-        points: Any
+    def insert(self, ids: list[int], vectors: list[Vector], payloads: list[Payload] | None) -> None:
+        points: list[models.PointStruct] | models.Batch
         if isinstance(vectors[0], dict):  # named vectors, which a point may lack
             each = zip(ids, vectors, payloads or [{}] * len(ids), strict=True)
             points = [models.PointStruct(id=one, vector=vector, payload=own) for one, vector, own in each]
@@ -128,7 +142,7 @@ class QdrantServer(QdrantWords):
 
     def open(self, collection: str, shape: QdrantShape) -> int:
         self._name = PREFIX + collection
-        vectors: Any = self._client.get_collection(self._name).config.params.vectors
+        vectors = self._client.get_collection(self._name).config.params.vectors
         if shape.kind != "sparse":
             expect_dims("Qdrant", vectors.size, shape.dims)
         self._expect_copies()
@@ -142,11 +156,11 @@ class QdrantServer(QdrantWords):
             known = [one.name for one in self._client.get_collections().collections]
             raise no_such_collection("Qdrant", collection, known)
         self._name = collection
-        vectors: Any = self._client.get_collection(collection).config.params.vectors
+        vectors = self._client.get_collection(collection).config.params.vectors
         named = vectors if isinstance(vectors, dict) else {"": vectors}
         return self._count(), {name: (one.size, one.distance.value) for name, one in named.items()}
 
-    def search(self, vector: Any, search: QdrantSearch) -> Points:
+    def search(self, vector: NamedVector, search: QdrantSearch) -> Sequence[ScoredPoint]:
         found = self._client.query_points(
             self._name,
             vector,
@@ -159,13 +173,15 @@ class QdrantServer(QdrantWords):
         )
         return found.points
 
-    def search_many(self, vectors: np.ndarray, search: QdrantSearch) -> list[Points]:
+    def search_many(self, vectors: np.ndarray, search: QdrantSearch) -> Sequence[Sequence[ScoredPoint]]:
         params = self._params(search)
         requests = [models.QueryRequest(query=row, limit=search.k, params=params) for row in vectors.tolist()]
         found = self._client.query_batch_points(self._name, requests, consistency=READS[search.consistency])
         return [one.points for one in found]
 
-    def read(self, limit: int, where: tuple[Term, ...], after: Any, vector: str | None) -> tuple[Points, Any]:
+    def read(
+        self, limit: int, where: tuple[Term, ...], after: PointId | None, vector: str | None
+    ) -> tuple[Sequence[StoredPoint], PointId | None]:
         page = {"scroll_filter": self._filter(where), "limit": limit, "offset": after}
         vectors = [vector] if vector else vector is not None
         return self._client.scroll(self._name, **page, with_payload=True, with_vectors=vectors)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 import numpy as np
 from pydantic import model_validator
@@ -24,7 +25,7 @@ from bakeoff.plugins.kit.existing import (
 )
 from bakeoff.plugins.kit.payload import VECTORS_ONLY, Payload, PayloadSchemaMixin, in_order, terms
 from bakeoff.plugins.kit.server import ServerUrl, given_server, require_server
-from bakeoff.plugins.stores._qdrant import SPARSE, Build, Points, QdrantQuery, QdrantSearch, QdrantShape
+from bakeoff.plugins.stores._qdrant import SPARSE, Build, QdrantQuery, QdrantSearch, QdrantShape
 from bakeoff.plugins.stores._qdrant_edge import QdrantEdge
 from bakeoff.protocols import Guarantee
 from bakeoff.storage.consent import secret_for
@@ -42,6 +43,9 @@ from bakeoff.types import (
 )
 
 if TYPE_CHECKING:
+    from qdrant_edge import NamedVector, Vector
+
+    from bakeoff.plugins.stores._qdrant import PointId, ScoredPoint, StoredPoint
     from bakeoff.plugins.stores._qdrant_server import QdrantServer
 
 METRICS = {Metric.COSINE: "Cosine", Metric.DOT: "Dot", Metric.L2: "Euclid"}
@@ -126,15 +130,14 @@ class QdrantStore(HoldsKind, TunedByEf, SmallVectors, PayloadSchemaMixin):
         self._rows += len(batch.ids)
 
     def replace(self, batch: Batch) -> None:
-        vectors = vectors_by_kind("Qdrant", batch, self.kind, SPARSE, self._sparse)
+        vectors: Iterator[Vector] = vectors_by_kind(
+            "Qdrant", batch, self.kind, SPARSE, self._engine.sparse_vector
+        )
         size = self._engine.request_rows if self.kind == "dense" else ENCODED_ROWS
         for begin in range(0, len(batch.ids), size):
             rows = slice(begin, begin + size)
             payloads = batch.payloads[rows] if batch.payloads and self.fields else None
             self._engine.insert(batch.ids[rows].tolist(), list(itertools.islice(vectors, size)), payloads)
-
-    def _sparse(self, indices: list[int], weights: list[float]) -> Any:
-        return self._engine.models.SparseVector(indices=indices, values=weights)
 
     def ready(self) -> None:
         self._engine.ready(self._shape, self._rows)
@@ -159,7 +162,7 @@ class QdrantStore(HoldsKind, TunedByEf, SmallVectors, PayloadSchemaMixin):
         require_terms("Qdrant", self._shape.dims, vector)
         if not len(vector.terms):
             return make_hits([], [])
-        weights = self._sparse(vector.terms.tolist(), vector.weights.tolist())
+        weights = self._engine.sparse_vector(vector.terms.tolist(), vector.weights.tolist())
         return self._nearest(weights, k, query, where, using=SPARSE)
 
     def search_tokens(self, tokens: np.ndarray, k: int, query: QdrantQuery, where: Where = ()) -> Hits:
@@ -171,7 +174,7 @@ class QdrantStore(HoldsKind, TunedByEf, SmallVectors, PayloadSchemaMixin):
 
     def _nearest(
         self,
-        vector: Any,
+        vector: NamedVector,
         k: int,
         query: QdrantQuery,
         where: Where = (),
@@ -194,10 +197,10 @@ class QdrantStore(HoldsKind, TunedByEf, SmallVectors, PayloadSchemaMixin):
             consistency=query.consistency,
         )
 
-    def _hits(self, points: Points) -> Hits:
+    def _hits(self, points: Sequence[ScoredPoint]) -> Hits:
         return make_hits([point.id for point in points], self._scores(points))
 
-    def _scores(self, points: Points) -> np.ndarray:
+    def _scores(self, points: Sequence[ScoredPoint]) -> np.ndarray:
         """Scores of points; the engine's Euclidean distance becomes minus its square."""
         scores = np.array([point.score for point in points], np.float64)
         return -(scores**2) if self._shape.metric is Metric.L2 else scores
@@ -226,11 +229,11 @@ class QdrantStore(HoldsKind, TunedByEf, SmallVectors, PayloadSchemaMixin):
 
     def read_existing(self, where: Where = (), after: object = None) -> NamedVectors:
         name, within = self._existing.vector_field, tuple(terms(self.fields, where))
-        points, after = self._engine.read(READ_ROWS, within, after, vector=name)
+        points, after = self._engine.read(READ_ROWS, within, cast("PointId | None", after), vector=name)
         vectors = (one.vector.get(name) if isinstance(one.vector, dict) else one.vector for one in points)
         return named_vectors(map(self._id_of, points), vectors, after)
 
-    def _id_of(self, point: Any) -> object:
+    def _id_of(self, point: StoredPoint) -> object:
         field = self._existing.id_field
         return payload_id("Qdrant", point.payload, field) if field else point.id
 
