@@ -45,7 +45,7 @@ MOST_PACKED = 100
 ALWAYS_BYTES = 2**30
 """Most times its file size that a table's rows may have, and bytes they may always have."""
 CODED_BYTES = 16_000_000
-"""Most bytes that the dictionary codes of a column may stand for in one batch."""
+"""Most bytes that the dictionary codes of a column may represent in one batch."""
 OFFSETS = 2**31 - 1
 """Most bytes of an Arrow array of texts with offsets of 32 bits."""
 Message = None | list[str] | tuple[int, list[int]]

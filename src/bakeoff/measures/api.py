@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     qrels: object,
-    run: Any,
+    run: object,
     measures: Sequence[str | Measure] | str | None = None,
     preset: str | None = None,
     *,
@@ -105,7 +105,7 @@ def _run(source: Any, conventions: Conventions) -> RunFileRow:
     return RunFileRow({str(query): items for query, items in source.items()})
 
 
-def _from_list(query: str, items: Any) -> dict[str, float]:
+def _from_list(query: str, items: object) -> dict[str, float]:
     """Descending scores for a list, so that its order is kept and nothing is tied."""
     if isinstance(items, Mapping) or not isinstance(items, Sequence) or isinstance(items, str):
         raise DataError(
@@ -120,7 +120,7 @@ def _from_list(query: str, items: Any) -> dict[str, float]:
 
 def _evaluate_tables(
     qrels: object,
-    run: Any,
+    run: object,
     measures: tuple[Measure, ...],
     conventions: Conventions,
     queries: Sequence[str] | None,

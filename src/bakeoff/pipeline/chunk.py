@@ -126,7 +126,7 @@ def embedded_texts(chunks: pa.Table) -> list[str]:
 
 
 def text_blocks(chunks: pa.Table) -> Iterator[list[str]]:
-    """Yield the texts to embed, some thousands at a time; the chunk's own text if there is no context."""
+    """Yield the texts to embed, some thousands at a time; the chunk's own text if it has no context."""
     for begin in range(0, chunks.num_rows, BLOCK):
         rows = chunks.slice(begin, BLOCK)
         yield embedded_texts(rows) if "context" in rows.column_names else rows["text"].to_pylist()

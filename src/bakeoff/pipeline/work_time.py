@@ -58,7 +58,7 @@ class WorkTime:
 class FillTime:
     """Inputs this run processed, its seconds, and the time earlier runs took for the rest.
 
-    `work` is the plug-in's share of the seconds. `earlier` is None if there is no rest, or if some of its
+    `work` is the plug-in's share of the seconds. `earlier` is None without a rest, or if some of its
     time is unknown.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bakeoff.measures.names import parse
 from bakeoff.pipeline.placement import PLACES
@@ -107,7 +107,7 @@ def _of(count: int, every: int) -> str:
     return f"{count:,} of {every:,} results ({count / every:.1%})"
 
 
-def placement_row(one: PlacementRecord) -> dict[str, Any]:
+def placement_row(one: PlacementRecord) -> dict[str, int]:
     """Figures for a table, by heading."""
     return {
         "results": one.results,

@@ -67,7 +67,7 @@ def _parts(row: dict[str, Any]) -> list[str]:
     return [*found, "second index"] if mode is not None and len(mode.legs) > 1 else found
 
 
-def _on_server(store: str, params: dict[str, Any]) -> bool:
+def _on_server(store: str, params: dict[str, object]) -> bool:
     address = [params[name] for name in ADDRESSES if name in params]
     return bool(address) and (any(address) or store not in EMBEDDED_TOO)
 

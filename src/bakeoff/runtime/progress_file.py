@@ -137,7 +137,7 @@ def tee(one: Emit, other: Emit) -> Emit:
 
 
 def read_progress(folder: Path) -> RunProgress | None:
-    """The progress of a run, or None if there is no such file or it is being replaced."""
+    """The progress of a run, or None if the file is missing or being replaced."""
     try:
         data = json.loads((folder / FILE).read_text(encoding="utf-8"))
         stages = tuple(StageState(**stage) for stage in data.pop("stages"))

@@ -216,7 +216,7 @@ class PairComparison:
     def passes_tests(self) -> bool:
         """Whether the interval excludes 0 and the corrected p-value is at most alpha, for queries like these.
 
-        If the difference is the same on every query, there is no interval and the p-value decides alone.
+        If the difference is the same on every query, no interval is computed and the p-value decides alone.
         """
         return (self.interval.excludes(0.0) or self._is_constant) and self.p_corrected <= self.alpha
 

@@ -1,7 +1,7 @@
 """Repeated runs of a store or system: median with spread, and Welch's test between stores (S3-13, S3-18).
 
 This is spread across runs of the same work. Spread across queries is a paired comparison and never mixed with
-it (C-15); there is no best-of-N (F35).
+it (C-15); best-of-N is not offered (F35).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from bakeoff.errors import DataError
 from bakeoff.types import RetrievedRow
@@ -175,7 +175,7 @@ RankedRow = tuple[str, float, RetrievedRow]
 """A query, a rank and a result."""
 
 
-def _chosen(path: Path, rows: Iterable[dict[str, Any]], system: str) -> Iterator[RankedRow]:
+def _chosen(path: Path, rows: Iterable[dict[str, object]], system: str) -> Iterator[RankedRow]:
     """Rows of one system; a table of several needs a name."""
     places: Counter[str] = Counter()
     before: dict[str, float] = {}
@@ -204,14 +204,14 @@ def _chosen(path: Path, rows: Iterable[dict[str, Any]], system: str) -> Iterator
         raise DataError(f"{path} has no system {system!r}. It has: {', '.join(sorted(systems))}.")
 
 
-def _rank_of(path: Path, number: int, row: dict[str, Any], place: int) -> float:
+def _rank_of(path: Path, number: int, row: dict[str, object], place: int) -> float:
     rank = row.get("rank")
     if rank is None:
         return float(place)
     return float(_rank(path, number, str(rank)))
 
 
-def _result(path: Path, number: int, row: dict[str, Any]) -> RetrievedRow:
+def _result(path: Path, number: int, row: dict[str, object]) -> RetrievedRow:
     document, text = _value(row, DOCUMENT), _value(row, TEXT)
     if document is None and text is None:
         raise _wrong(path, number, f"neither a document nor a text among {', '.join(row)}")
@@ -225,17 +225,17 @@ def _result(path: Path, number: int, row: dict[str, Any]) -> RetrievedRow:
     )
 
 
-def _offset(path: Path, number: int, value: Any) -> int | None:
+def _offset(path: Path, number: int, value: object) -> int | None:
     if value is None or isinstance(value, int):
         return value
     raise _wrong(path, number, f"the place {value!r} is not a whole number")
 
 
-def _value(row: dict[str, Any], names: tuple[str, ...]) -> Any:
+def _value(row: dict[str, object], names: tuple[str, ...]) -> object:
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 
-def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
+def _json_rows(path: Path) -> Iterator[dict[str, object]]:
     """Rows of JSON lines: one result per line, or a query with its results."""
     for number, text in _lines(path):
         try:
@@ -254,7 +254,7 @@ def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
             yield {"rank": place, **own, **shared}
 
 
-def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
+def _parquet_rows(path: Path) -> Iterator[dict[str, object]]:
     import pyarrow as pa
 
     from bakeoff.storage.parquet_io import read_parquet

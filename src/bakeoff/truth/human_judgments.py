@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bakeoff.errors import DataError
 from bakeoff.fingerprint import bytes_fingerprint, fingerprint
@@ -218,7 +218,7 @@ def _rows(documents: pa.Table, judged: Iterable[JudgedSpan]) -> dict[str, int]:
 
 
 def _table(rows: Sequence[JudgedSpan], place: Mapping[str, int], documents: Mapping[str, int]) -> pa.Table:
-    columns: dict[str, Any] = {
+    columns: dict[str, object] = {
         "query": [place[row.query] for row in rows],
         "doc": [documents[row.document] for row in rows],
         "start": [row.start for row in rows],

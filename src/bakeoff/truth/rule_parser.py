@@ -122,7 +122,7 @@ def _documents(part: RulePart, settings: JsonObject) -> Rule:
 
 
 def _spans(part: RulePart, settings: dict[str, object]) -> Rule:
-    places: list[Any] = [rules.LineRange(p.document, p.first, p.last) for p in part.lines or ()]
+    places: list[rules.Place] = [rules.LineRange(p.document, p.first, p.last) for p in part.lines or ()]
     places += [rules.CharacterRange(p.document, p.start, p.end) for p in part.characters or ()]
     places += [rules.PassageRule(p.text, p.document or "") for p in part.passage or ()]
     places += [rules.Symbol(*text.rsplit("::", 1)) for text in part.symbol or ()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 Over = Literal["chunks", "lines", "sections", "documents"]
 NameMatch = Literal["auto", "exact", "path_suffix", "substring", "glob"]
@@ -90,11 +90,15 @@ class ChunkName:
     document: str = ""
 
 
+Place: TypeAlias = LineRange | CharacterRange | PassageRule | Symbol | ChunkName
+"""A place of a document, in one of the notations of a query file."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpansRule(Rule):
     """Character spans, in any notation."""
 
-    places: tuple[LineRange | CharacterRange | PassageRule | Symbol | ChunkName, ...]
+    places: tuple[Place, ...]
     written: Literal["lines", "characters", "passage", "symbol", "chunks"]
 
     @property

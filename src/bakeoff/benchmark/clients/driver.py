@@ -184,7 +184,7 @@ class _Client:
             return member
 
     def count(self, begin: int, end: int) -> int | None:
-        """Its answers between two readings of its clock; null if it is no longer connected."""
+        """Its answers between two readings of its clock; null if it has disconnected."""
         self.order(ClientCommand(do="count", at=begin, until=end))
         try:
             return self.answer(AnswerCount, ANSWER_SECONDS).answered
@@ -192,7 +192,7 @@ class _Client:
             return None
 
     def let_go(self) -> None:
-        """Release it: there is no more work."""
+        """Release it: no work is left."""
         self.order(ClientCommand(do="go"))
         self._line.close()
 

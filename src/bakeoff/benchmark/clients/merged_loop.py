@@ -188,7 +188,7 @@ class MergedLoop:
         seconds = self.report.seconds
         if self.window is None:
             found.append(
-                "there is no common window: the speed covers the time from the first start to the last end"
+                "the clients share no window: the speed covers the time from the first start to the last end"
             )
         elif self.window.seconds < SMALL_SHARE * seconds:
             found.append(f"all clients were active for only {self.window.seconds:,.2f} of {seconds:,.2f} s")

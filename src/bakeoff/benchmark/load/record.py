@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from bakeoff import registry
 from bakeoff.benchmark.clients.merged_loop import ClientResult
@@ -36,7 +35,7 @@ from bakeoff.types import JsonObject
 def save_load(folder: Path, session: LoadSession, prices: Prices | None = None) -> dict[str, object]:
     """Write the results so far, each file atomically, and return the record."""
     record, passes = to_dict(session, prices), session.passes
-    rows: dict[Schema, Iterable[tuple[Any, ...]]] = {
+    rows: dict[Schema, Iterable[tuple[object, ...]]] = {
         LOAD_PASSES: map(pass_row, passes),
         LOAD_HISTOGRAMS: chain.from_iterable(map(histogram_rows, passes)),
     }

@@ -16,7 +16,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
+
+if TYPE_CHECKING:
+    from psutil import Process
 
 N = TypeVar("N", int, float)
 
@@ -146,7 +149,7 @@ def check_energy(joules: float, seconds: float, packages: int) -> tuple[float | 
     )
 
 
-def memory_bytes(processes: list[Any]) -> int:
+def memory_bytes(processes: list[Process]) -> int:
     """Memory of several processes: each one's private part, and once per program the largest shared part.
 
     The worker processes of one server share their buffers; the sum of their resident memory counts these once for each.
@@ -311,7 +314,7 @@ class _Side:
         self._spent: dict[tuple[int, float], float] = {}
         self._before: dict[tuple[int, float], float] = {}
 
-    def sample(self, processes: list[Any], scanned: bool) -> None:
+    def sample(self, processes: list[Process], scanned: bool) -> None:
         import psutil
 
         for process in processes:
@@ -349,18 +352,18 @@ class _Side:
         return [100 * (b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(looks) if b[0] - a[0] >= RESCAN / 2]
 
 
-def _server_trees(me: Any, pids: Iterable[int], children: bool) -> list[Any]:
+def _server_trees(me: Process, pids: Iterable[int], children: bool) -> list[Process]:
     """The processes of the server side, each once."""
     found = {child.pid: child for child in me.children(recursive=True)} if children else {}
     skip = {me.pid, _python_tracker()}
     return [process for pid, process in (found | process_trees(pids)).items() if pid not in skip]
 
 
-def process_trees(pids: Iterable[int]) -> dict[int, Any]:
+def process_trees(pids: Iterable[int]) -> dict[int, Process]:
     """Processes and their children by process id, without those that ended or are not ours."""
     import psutil
 
-    found: dict[int, Any] = {}
+    found: dict[int, Process] = {}
     for pid in pids:
         with contextlib.suppress(psutil.Error):
             server = psutil.Process(pid)

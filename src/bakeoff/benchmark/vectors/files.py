@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bakeoff.corpus.limited_process import LimitedProcess, ProcessEndedError
 from bakeoff.errors import DataError, MissingExtraError
 from bakeoff.storage.parquet_io import most_bytes, probe_parquet, read_parquet
+
+if TYPE_CHECKING:
+    import h5py
+    import pyarrow as pa
 
 VECTOR_SUFFIXES = (".npy", ".fvecs", ".bvecs", ".parquet")
 TRUTH_SUFFIXES = (".npy", ".ivecs")
@@ -125,7 +129,7 @@ def _hdf5(path: Path) -> RawVectors:
     return RawVectors(base, _find_array(arrays, QUERY_NAMES), _find_array(arrays, TRUTH_NAMES), metric)
 
 
-def _read_array(path: Path, name: str, file: Any) -> np.ndarray:
+def _read_array(path: Path, name: str, file: h5py.File) -> np.ndarray:
     """A dataset as an array; one stored in another file is refused before that file is opened."""
     import h5py
 
@@ -151,7 +155,7 @@ def _check_claimed_bytes(path: Path, name: str, claimed: int) -> None:
         )
 
 
-def _distance(path: Path, file: Any) -> Any:
+def _distance(path: Path, file: h5py.File) -> object:
     """The attribute `distance` of a file; '' if it has none.
 
     A text of any length is read in a process of its own: in a damaged file the library looks for its end forever.
@@ -227,7 +231,7 @@ def _parquet(path: Path) -> np.ndarray:
     return np.asarray(column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), int(lengths[0])))
 
 
-def _holds_vectors(kind: Any) -> bool:
+def _holds_vectors(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):

@@ -7,7 +7,6 @@ import functools
 import uuid
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -68,7 +67,7 @@ def _without_empty(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(lengths, 0), pa.scalar(None, column.type), column)
 
 
-def python_column(values: Sequence[Any], name: str, where: str) -> pa.Array:
+def python_column(values: Sequence[object], name: str, where: str) -> pa.Array:
     """A column of Python values: vectors if they are lists of numbers, else texts."""
     if any(isinstance(value, list) for value in values):
         try:
@@ -80,7 +79,7 @@ def python_column(values: Sequence[Any], name: str, where: str) -> pa.Array:
     return pa.array([_cell_text(value, name, where) for value in values], pa.large_string())
 
 
-def _cell_text(value: Any, name: str, where: str) -> str | None:
+def _cell_text(value: object, name: str, where: str) -> str | None:
     match value:
         case None | str():
             return value

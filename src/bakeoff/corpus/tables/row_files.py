@@ -30,7 +30,7 @@ UNPACKED_BYTES = 1_000_000_000
 """Most bytes of an unpacked workbook."""
 _SEEN_LINES = 1000
 
-Record = dict[str, Any]
+Record = dict[str, object]
 
 
 def open_json_lines(file: TablePlace) -> Opened:

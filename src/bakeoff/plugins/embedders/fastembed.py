@@ -69,7 +69,7 @@ class FastembedEmbedder:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._model: StartedModel[Any] = StartedModel(self._load)
+        self._model: StartedModel[TextEmbedding] = StartedModel(self._load)
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -191,7 +191,7 @@ class FastembedEmbedder:
         tokenizer.enable_truncation(wanted)
 
 
-def _graph(model: Any) -> Path:
+def _graph(model: TextEmbedding) -> Path:
     """The file fastembed runs."""
     return Path(model._model_dir) / str(model.model_description.model_file)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import onnxruntime
@@ -202,7 +202,7 @@ def _choose(session: onnxruntime.InferenceSession, wanted: str, found: OnnxFolde
     raise EmbedderError(f"{found.graph} has no output that can be pooled by {wanted!r}: {ranks}.")
 
 
-def _check(answer: Any, texts: int, pooling: str) -> None:
+def _check(answer: np.ndarray, texts: int, pooling: str) -> None:
     """Raise unless the graph returned numbers for each text, whatever it declared."""
     sides = _POOLED if pooling == "graph" else _PER_TOKEN
     if (

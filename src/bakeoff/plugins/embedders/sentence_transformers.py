@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from huggingface_hub import snapshot_download
@@ -56,7 +56,7 @@ class SentenceTransformersEmbedder:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._model: StartedModel[Any] = StartedModel(self._load)
+        self._model: StartedModel[SentenceTransformer] = StartedModel(self._load)
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -115,7 +115,7 @@ class SentenceTransformersEmbedder:
                 f"folder{wanted}."
             ) from exc
 
-    def _load(self) -> Any:
+    def _load(self) -> SentenceTransformer:
         folder = self._folder
         if not any(folder.rglob("*.json")):
             raise ModelNotFoundError(f"{folder} contains no model: it has no config.json.")
@@ -129,7 +129,7 @@ class SentenceTransformersEmbedder:
         self._limit(model)
         return model
 
-    def _limit(self, model: Any) -> None:
+    def _limit(self, model: SentenceTransformer) -> None:
         wanted, most = self._params.max_tokens, model.max_seq_length
         if wanted is not None and most and wanted > most:
             raise EmbedderError(f"max_tokens is {wanted}, but this model reads at most {most}")

@@ -115,7 +115,7 @@ def _not_listening(exc: Exception, store: object) -> str:
     return f"{at}. Check that the server is running and its address is correct" if refused else ""
 
 
-def make_hits(ids: Any, scores: Any) -> Hits:
+def make_hits(ids: object, scores: object) -> Hits:
     """Build hits from an engine's lists or arrays."""
     return Hits(np.asarray(ids, np.int64), np.asarray(scores, np.float64))
 

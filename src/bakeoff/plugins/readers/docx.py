@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.metadata import version as installed
 from io import BytesIO
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import docx
 from docx.document import Document as WordDocument
@@ -76,7 +76,7 @@ def _paragraph(part: Paragraph) -> str:
     return f"- {text.strip()}" if numbered or name.startswith("List") else text
 
 
-def _text(element: Any) -> str:
+def _text(element: etree.Element) -> str:
     """Text in an element, including links, insertions and text boxes; deleted text has other element names."""
     found = (one for one in element.iter() if not any(up.tag == _FALLBACK for up in one.iterancestors()))
     return "".join(one.text or "" if one.tag == f"{_WORD}t" else _MARKS.get(one.tag, "") for one in found)

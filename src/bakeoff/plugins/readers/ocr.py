@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from functools import cached_property
 from importlib.metadata import version as installed
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from PIL import Image
@@ -34,7 +34,7 @@ class OcrReader:
         return read_scan(file, self._params, self._recognise)
 
     @cached_property
-    def _engine(self) -> Any:
+    def _engine(self) -> RapidOCR:
         return RapidOCR(intra_op_num_threads=1, inter_op_num_threads=1)  # more spin, which costs CPU seconds
 
     def _recognise(self, picture: Image.Image) -> str:

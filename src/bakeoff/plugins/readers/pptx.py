@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version as installed
 from io import BytesIO
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pptx
 from lxml import etree
 from pptx.exc import PythonPptxError
+from pptx.shapes.base import BaseShape
+from pptx.slide import Slide
 
 from bakeoff.plugins.kit.reading import (
     NoReaderParams,
@@ -44,7 +46,7 @@ class PptxReader:
             return make_document(file, blocks if has_text else [], title)
 
 
-def _slide(slide: Any, number: int) -> Iterator[str]:
+def _slide(slide: Slide, number: int) -> Iterator[str]:
     yield heading(2, _title(slide) or f"Slide {number}")
     title = slide.shapes.title
     shapes = [one for one in _shapes(slide.shapes) if title is None or one.shape_id != title.shape_id]
@@ -57,7 +59,7 @@ def _slide(slide: Any, number: int) -> Iterator[str]:
         yield slide.notes_slide.notes_text_frame.text
 
 
-def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
+def _shapes(shapes: Iterable[BaseShape]) -> Iterator[BaseShape]:
     """All shapes, those in groups too."""
     for shape in shapes:
         if hasattr(shape, "shapes"):
@@ -66,5 +68,5 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
             yield shape
 
 
-def _title(slide: Any) -> str:
+def _title(slide: Slide) -> str:
     return slide.shapes.title.text if slide.shapes.title is not None else ""

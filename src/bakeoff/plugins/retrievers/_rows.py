@@ -15,7 +15,7 @@ START, END = ("start", "start_index", "start_char_idx"), ("end", "end_index", "e
 SCORE = ("score", "_score", "similarity", "relevance_score")
 
 
-def to_rows(answer: Any) -> Iterator[RetrievedRow]:
+def to_rows(answer: object) -> Iterator[RetrievedRow]:
     """Rows of an answer: texts, mappings, objects with fields, (id, score) pairs, or a mapping of those."""
     if isinstance(answer, Mapping):
         answer = list(answer.items())
@@ -27,7 +27,7 @@ def to_rows(answer: Any) -> Iterator[RetrievedRow]:
         yield to_row(one)
 
 
-def to_row(one: Any) -> RetrievedRow:
+def to_row(one: object) -> RetrievedRow:
     """One result."""
     if isinstance(one, RetrievedRow):
         return one
@@ -45,7 +45,7 @@ def to_row(one: Any) -> RetrievedRow:
     return row_of(one)
 
 
-def row_of(one: Mapping[str, Any]) -> RetrievedRow:
+def row_of(one: Mapping[str, object]) -> RetrievedRow:
     """A result with named fields, under their usual names."""
     found = {name: first(one, names) for name, names in (("id", ID), ("text", TEXT), ("score", SCORE))}
     if found["id"] is None and found["text"] is None:
@@ -62,7 +62,7 @@ def row_of(one: Mapping[str, Any]) -> RetrievedRow:
     )
 
 
-def first(one: Mapping[str, Any], names: Iterable[str]) -> Any:
+def first(one: Mapping[str, object], names: Iterable[str]) -> object:
     """Value of the first name that exists."""
     return next((one[name] for name in names if one.get(name) is not None), None)
 

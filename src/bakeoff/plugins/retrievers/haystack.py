@@ -11,7 +11,7 @@ from pydantic import Field
 from bakeoff.errors import RetrieverError
 from bakeoff.plugins.retrievers._code import CodeParams, ObjectName, make_object
 from bakeoff.plugins.retrievers._rows import first, integer, number, refuse_filter
-from bakeoff.types import RetrievedRow, Where
+from bakeoff.types import JsonObject, RetrievedRow, Where
 
 IDS = ("document_id", "source_id", "file_path", "source")
 QUERY, K = "{query}", "{k}"
@@ -29,7 +29,7 @@ class HaystackRetriever:
         object: ObjectName = Field(
             ..., description="module:component or module:pipeline, or a function that makes one"
         )
-        inputs: dict[str, dict[str, Any]] = Field(
+        inputs: dict[str, JsonObject] = Field(
             {}, description='for a pipeline, for example {retriever: {query: "{query}", top_k: "{k}"}}'
         )
         output: str = Field(

@@ -22,7 +22,7 @@ from bakeoff.runtime.json_client import JsonClient
 from bakeoff.storage.consent import Destination, key_for
 from bakeoff.storage.environment import SettingSource
 from bakeoff.storage.redaction import SECRET
-from bakeoff.types import Condition, DateCondition, RetrievedRow, Where
+from bakeoff.types import Condition, DateCondition, Json, JsonObject, RetrievedRow, Where
 
 FILTERS = "{filters}"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
@@ -91,8 +91,10 @@ class HttpRetriever:
         method: Literal["GET", "POST"] = Field("POST", description="GET sends no body")
         headers: dict[str, str] = Field({}, description="values may contain ${NAME} from the environment")
         key_env: str = Field("", description="environment variable with a key, sent as Authorization: Bearer")
-        body: Any = Field(None, description="what is sent as JSON, with {query}, {k} and {filters} filled in")
-        filters: dict[str, Any] = Field(
+        body: Json = Field(
+            None, description="what is sent as JSON, with {query}, {k} and {filters} filled in"
+        )
+        filters: JsonObject = Field(
             {},
             description="by field, what {filters} holds for a filter: {value} or {values}, {least} and {most} of a "
             "number, {from} and {to} of a date",
@@ -150,7 +152,7 @@ class HttpRetriever:
 
     def search(self, text: str, k: int, where: Where) -> Iterable[RetrievedRow]:
         """Send one request; results are extracted after the clock has stopped."""
-        values: dict[str, Any] = {"query": text, "k": k}
+        values: dict[str, object] = {"query": text, "k": k}
         if not self.takes_filters:
             refuse_filter(where)
         else:
@@ -163,7 +165,7 @@ class HttpRetriever:
         """Close the connections."""
         self._server.close()
 
-    def _rows(self, answer: Any) -> Iterator[RetrievedRow]:
+    def _rows(self, answer: object) -> Iterator[RetrievedRow]:
         found = self._hits.search(answer)
         if not isinstance(found, list):
             raise RetrieverError(
@@ -172,7 +174,7 @@ class HttpRetriever:
         for rank, one in enumerate(found, 1):
             yield self._row(one, rank)
 
-    def _row(self, one: Any, rank: int) -> RetrievedRow:
+    def _row(self, one: object, rank: int) -> RetrievedRow:
         values = {name: path.search(one) for name, path in self._fields.items() if path is not None}
         known = values.get("id") is not None or values.get("text") is not None
         for name, value in values.items():
@@ -189,7 +191,7 @@ class HttpRetriever:
             number(values.get("score")),
         )
 
-    def _filter(self, one: Condition) -> Any:
+    def _filter(self, one: Condition) -> object:
         if one.field not in self._params.filters:
             raise RetrieverError(f"filters has no entry for {one.field}. Add one, or remove that filter.")
         template, values = self._params.filters[one.field], _filter_values(one)
@@ -205,10 +207,10 @@ class HttpRetriever:
         return fill_template(template, values)
 
 
-def _filter_values(one: Condition) -> dict[str, Any]:
+def _filter_values(one: Condition) -> dict[str, object]:
     """Values a template may use of a condition; None for those the condition lacks."""
     first = one.among[0] if len(one.among) == 1 else None
-    named: dict[str, Any] = {"value": first, "values": list(one.among) or None}
+    named: dict[str, object] = {"value": first, "values": list(one.among) or None}
     if isinstance(one, DateCondition):
         return {**named, "from": _iso(one.least), "to": _iso(one.most)}
     return {**named, "least": one.least, "most": one.most}
@@ -220,7 +222,7 @@ def _iso(seconds: float | None) -> str | None:
     )
 
 
-def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
+def fill_template(template: object, values: Mapping[str, object]) -> object:
     """Fill the {names} in a template; a text that is a single name becomes its value, or is dropped if it has
     none."""
     if isinstance(template, dict):
@@ -236,7 +238,7 @@ def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
     return re.sub(r"\{(\w+)\}", lambda found: str(values.get(found[1], found[0])), template)
 
 
-def shape(value: Any, depth: int = SHAPE_DEPTH) -> str:
+def shape(value: object, depth: int = SHAPE_DEPTH) -> str:
     """Describe JSON by keys and value types, never by the values themselves."""
     if isinstance(value, dict):
         if not depth:
@@ -265,7 +267,7 @@ def _compile_path(path: str | None) -> ParsedResult | None:
     return None if path is None else jmespath.compile(path)
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return (
         None if value is None else str(value) if not isinstance(value, list) else "\n".join(map(str, value))
     )

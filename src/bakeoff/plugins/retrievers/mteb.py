@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bakeoff.plugins.retrievers._code import CodeParams, ObjectName, make_object
 from bakeoff.plugins.retrievers._rows import refuse_filter
-from bakeoff.types import Document, RetrievedRow, Where
+from bakeoff.types import Document, JsonObject, RetrievedRow, Where
 
 QUERY = "q"
 
@@ -26,7 +26,7 @@ class MtebRetriever:
 
         object: ObjectName = Field(..., description="module:model, or a function that makes one")
         task: str = Field("", description="an MTEB task whose metadata is passed to the model; default: none")
-        encode_kwargs: dict[str, Any] = Field({}, description="passed to the model")
+        encode_kwargs: JsonObject = Field({}, description="passed to the model")
 
     def __init__(self, params: Params) -> None:
         self._model = make_object(params.object, params.folder, ("search",))

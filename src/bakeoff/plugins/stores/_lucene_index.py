@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -25,12 +25,18 @@ from bakeoff.plugins.kit.words import WordAnalyzer
 from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, JsonObject, Metric
 
+if TYPE_CHECKING:
+    from elasticsearch import Elasticsearch
+    from opensearchpy import OpenSearch
+
+    ApiClient: TypeAlias = Elasticsearch | OpenSearch
+
 MERGE_SECONDS = 3600.0
 TAKING_PART = 120.0
 """Seconds until every copy of a shard must answer, also after a start."""
 
 
-def expect_nodes(engine: str, api: Any, spread: ShardSettings) -> None:
+def expect_nodes(engine: str, api: ApiClient, spread: ShardSettings) -> None:
     """Raise unless there is a node for every copy of a shard; the engine would silently leave copies out."""
     if not spread.replicas:
         return
@@ -42,7 +48,7 @@ def expect_nodes(engine: str, api: Any, spread: ShardSettings) -> None:
         )
 
 
-def expect_copies(engine: str, api: Any, index: str, spread: ShardSettings) -> None:
+def expect_copies(engine: str, api: ApiClient, index: str, spread: ShardSettings) -> None:
     """Raise unless the index has the requested shards and replicas, and each copy is active."""
     kept = api.indices.get_settings(index=index, flat_settings=True)[index]["settings"]
     shards, replicas = int(kept["index.number_of_shards"]), int(kept["index.number_of_replicas"])
@@ -52,7 +58,7 @@ def expect_copies(engine: str, api: Any, index: str, spread: ShardSettings) -> N
     wait_until(engine, f"all {copies} copies of its shards are active", active, TAKING_PART, pause=0.1)
 
 
-def merge(engine: str, api: Any, index: str, wanted: int, not_found: type[Exception]) -> None:
+def merge(engine: str, api: ApiClient, index: str, wanted: int, not_found: type[Exception]) -> None:
     """Merge as a task and poll it: one request of an hour would hide that the server is gone."""
     task = api.indices.forcemerge(index=index, max_num_segments=wanted, wait_for_completion=False)["task"]
 
@@ -68,7 +74,7 @@ def merge(engine: str, api: Any, index: str, wanted: int, not_found: type[Except
     wait_until(engine, "its segments are merged", is_merged, MERGE_SECONDS, pause=0.02)
 
 
-def segments(api: Any, index: str) -> int:
+def segments(api: ApiClient, index: str) -> int:
     """Largest number of searchable segments in any shard copy."""
     shards = api.indices.segments(index=index)["indices"][index]["shards"]
     copies = [copy["segments"].values() for shard in shards.values() for copy in shard]
@@ -131,7 +137,7 @@ class LuceneWords(Settings):
 class LuceneClient:
     """An official client, its bulk helper, and its host and port."""
 
-    api: Any
+    api: ApiClient
     bulk: Callable[..., Iterator[tuple[bool, JsonObject]]]
     place: str
 

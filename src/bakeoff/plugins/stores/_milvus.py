@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from milvus_lite.server_manager import server_manager_instance as lite
@@ -231,7 +231,7 @@ def sparse_value(vector: SparseVector) -> dict[int, float]:
     return dict(zip(vector.terms.tolist(), vector.weights.tolist(), strict=True))
 
 
-def schema(client: MilvusClient, store: PayloadSchemaMixin, vectors: VectorField) -> Any:
+def schema(client: MilvusClient, store: PayloadSchemaMixin, vectors: VectorField) -> object:
     """Schema of a collection."""
     fields = client.create_schema(auto_id=False, enable_dynamic_field=False)
     fields.add_field("id", DataType.INT64, is_primary=True)
@@ -242,7 +242,7 @@ def schema(client: MilvusClient, store: PayloadSchemaMixin, vectors: VectorField
     return fields
 
 
-def index(client: MilvusClient, build: Build, vectors: VectorField) -> Any:
+def index(client: MilvusClient, build: Build, vectors: VectorField) -> object:
     """The index to build over the vectors."""
     params = client.prepare_index_params()
     shape = {"metric_type": vectors.metric_type, "params": vectors.build_params(build)}

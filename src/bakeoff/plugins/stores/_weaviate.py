@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial, reduce
 from operator import and_
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import numpy as np
@@ -17,6 +17,10 @@ from weaviate import WeaviateClient
 from weaviate.classes.config import ConsistencyLevel, Reconfigure
 from weaviate.classes.data import DataObject
 from weaviate.classes.query import Filter, HybridFusion, MetadataQuery
+from weaviate.collections import Collection
+from weaviate.collections.classes.config import PropertyConfig
+from weaviate.collections.classes.internal import QueryReturn
+from weaviate.collections.query import _QueryCollection as QueryCollection
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery, expect_dims
@@ -82,7 +86,7 @@ class WeaviateForm:
             return {"vectorizer": "none", **index}
         return {"vectorConfig": {self.name: {"vectorizer": {"none": {}}, **index}}}
 
-    def values(self, batch: Batch) -> list[Any]:
+    def values(self, batch: Batch) -> list[object]:
         """A batch's vectors in the client's form; None for a row without tokens."""
         if self.kind == "tokens":
             rows = require_tokens("Weaviate", batch)
@@ -264,14 +268,14 @@ class WeaviateRows:
         found = self.collection.query.fetch_objects_by_ids(asked, limit=len(asked)).objects
         return {one.uuid.int: one.properties for one in found}
 
-    def near(self, vector: np.ndarray, k: int, among: Any, level: str) -> Found:
+    def near(self, vector: np.ndarray, k: int, among: object, level: str) -> Found:
         """Rows nearest to a vector, or to token vectors, with their distances."""
         how = {"limit": k, "filters": among, "return_metadata": DISTANCE, "return_properties": False}
         how["target_vector"] = self._form.name
         found = self._at(level).near_vector(vector.tolist(), **how).objects
         return [one.uuid.int for one in found], [one.metadata.distance for one in found]
 
-    def with_words(self, text: str, k: int, among: Any, level: str) -> Found:
+    def with_words(self, text: str, k: int, among: object, level: str) -> Found:
         """Rows best matching some words, with their scores."""
         how = {"limit": k, "filters": among, "query_properties": SEARCHED}
         return _search_scores(self._at(level).bm25, self._cut(text), how)
@@ -303,17 +307,17 @@ def identity(number: int) -> UUID:
     return UUID(int=number)
 
 
-def _queries(collection: Any, replicas: int, level: str) -> Any:
+def _queries(collection: Collection, replicas: int, level: str) -> QueryCollection:
     """Queries of a collection at a consistency level, which a collection of one copy does not accept."""
     return (collection.with_consistency_level(ConsistencyLevel[level]) if replicas else collection).query
 
 
-def _search_scores(ask: Any, text: str, how: JsonObject) -> Found:
+def _search_scores(ask: Callable[..., QueryReturn], text: str, how: JsonObject) -> Found:
     found = ask(text, return_metadata=SCORE, return_properties=False, **how).objects
     return [one.uuid.int for one in found], [one.metadata.score for one in found]
 
 
-def adopted_fields(properties: Iterable[Any]) -> dict[str, PayloadField]:
+def adopted_fields(properties: Iterable[PropertyConfig]) -> dict[str, PayloadField]:
     """Properties of an existing collection that filters can compare; arrays by their values."""
     found = {}
     for one in properties:

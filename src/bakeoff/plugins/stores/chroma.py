@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -306,7 +306,7 @@ class ChromaStore(PayloadSchemaMixin):
         self._connection.close()
         self._collection = None
 
-    def _write(self, call: Any, batch: Batch) -> None:
+    def _write(self, call: Callable[..., None], batch: Batch) -> None:
         assert batch.vectors is not None
         part = self._connection.most()
         for begin in range(0, len(batch.ids), part):

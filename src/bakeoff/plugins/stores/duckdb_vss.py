@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import duckdb
 import duckdb_extension_vss
@@ -58,7 +58,7 @@ class DuckdbTable:
         self._name, self._dims, self._metric = name, dims, metric
         self.run(f"LOAD '{EXTENSION}'")
 
-    def run(self, statement: str, values: list[Any] | None = None) -> Any:
+    def run(self, statement: str, values: list[object] | None = None) -> duckdb.DuckDBPyConnection:
         """Execute a statement."""
         return self.connection.execute(statement, values)
 
@@ -172,7 +172,7 @@ class DuckdbVssStore(TunedByEf, PayloadSchemaMixin):
             self._table.connection.close()
         self._table = None
 
-    def _nearest(self, k: int, ef: int, where: str, values: list[Any]) -> Hits:
+    def _nearest(self, k: int, ef: int, where: str, values: list[object]) -> Hits:
         assert self._table is not None
         with self._turn:
             if ef != self._ef:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import hnswlib
 import numpy as np
@@ -82,7 +82,7 @@ class HnswlibStore(PackagedEngine, SidecarPayloadsMixin, GraphFile[Build]):
         ids, far = self._index.knn_query(self._row(vector), k, num_threads=1, filter=allowed.__contains__)
         return make_hits(ids[0], score_from_distance(far[0], self._metric))
 
-    def _empty(self) -> Any:
+    def _empty(self) -> hnswlib.Index:
         self._sidecar.clear()
         index = hnswlib.Index(SPACES[self._metric], self._dims)
         index.init_index(1, M=self._build.m, ef_construction=self._build.ef_construction, random_seed=SEED)

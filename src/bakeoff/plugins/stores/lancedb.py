@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -82,7 +82,7 @@ class LancedbQuery(GraphQuery):
     ] = None
 
 
-def index_of(build: Build, metric: Metric) -> Any:
+def index_of(build: Build, metric: Metric) -> object:
     """The index LanceDB is asked to build."""
     shared = {"distance_type": metric.value, "num_partitions": build.partitions}
     graph = {"m": build.m, "ef_construction": build.ef_construction}
@@ -128,7 +128,7 @@ class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
         self._build, self._home, seconds = params.build, home, params.read_consistency
         self._fresh = None if seconds is None else timedelta(seconds=seconds)
         self._metric, self._rows = Metric.COSINE, 0
-        self._table: Any = None
+        self._table: lancedb.table.Table = None
 
     def set_storage(self, storage: Storage) -> None:
         super().set_storage(storage)
@@ -206,14 +206,16 @@ class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
     def close(self) -> None:
         self._table = None
 
-    def _search(self, vectors: np.ndarray, k: int, query: LancedbQuery) -> Any:
+    def _search(
+        self, vectors: np.ndarray, k: int, query: LancedbQuery
+    ) -> lancedb.query.LanceVectorQueryBuilder:
         """A search for the k nearest rows to one or several vectors."""
         table = require_open("LanceDB", self._table)
         search = table.search(vectors, vector_column_name="vector").distance_type(self._metric.value)
         search = search.limit(k).nprobes(query.probes).ef(max(query.ef, k)).select(["id", "_distance"])
         return search.refine_factor(query.refine) if query.refine else search
 
-    def _connect(self) -> Any:
+    def _connect(self) -> lancedb.DBConnection:
         return lancedb.connect(self._home, read_consistency_interval=self._fresh)
 
     def _answer(self, found: pa.Table, query: LancedbQuery) -> Hits:

@@ -266,7 +266,7 @@ class MilvusStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
             lite.release_server(str(self._file))
         self._embedded = False  # release it once; a file reopened by another instance is not ours
 
-    def _nearest(self, vectors: list[Any], k: int, query: MilvusQuery, where: str = "") -> list[Hits]:
+    def _nearest(self, vectors: list[object], k: int, query: MilvusQuery, where: str = "") -> list[Hits]:
         how = {"params": self._vectors.search_params(query, k)}
         asked: JsonObject = {"limit": k, "search_params": how, **self._consistency(query)}
         return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 import numpy as np
 from httpx import HTTPError
@@ -135,7 +135,7 @@ class PineconeStore(PayloadSchemaMixin):
     def insert(self, batch: Batch) -> None:
         assert batch.vectors is not None
         vectors = np.asarray(batch.vectors, np.float32).tolist()
-        rows: list[dict[str, Any]] = [
+        rows: list[dict[str, object]] = [
             {"id": str(number), "values": vectors[i]} for i, number in enumerate(batch.ids.tolist())
         ]
         for row, payload in zip(rows, batch.payloads or (), strict=False):
@@ -171,7 +171,7 @@ class PineconeStore(PayloadSchemaMixin):
         # euclidean: the squared distance
         return make_hits([int(one.id) for one in found], -scores if self._metric is Metric.L2 else scores)
 
-    def _clauses(self, where: Where) -> list[dict[str, Any]]:
+    def _clauses(self, where: Where) -> list[dict[str, object]]:
         names = self.column_of()
         return [
             {names[term.field]: {SIGNS[term.sign]: term.values if term.sign == "in" else term.values[0]}}

@@ -79,7 +79,7 @@ def client(url: str | None) -> redis.Redis:
 
 def add_commands(
     store: PayloadSchemaMixin, key: str, batch: Batch, build: Build
-) -> Iterator[list[list[Any]]]:
+) -> Iterator[list[list[object]]]:
     """Yield commands that add or replace rows, grouped into round trips."""
     vectors = np.ascontiguousarray(batch.vectors, np.float32)
     payloads = batch.payloads if store.fields else None
@@ -93,7 +93,7 @@ def add_commands(
         yield part
 
 
-def search_command(key: str, vector: np.ndarray, k: int, ef: int) -> tuple[Any, ...]:
+def search_command(key: str, vector: np.ndarray, k: int, ef: int) -> tuple[object, ...]:
     """The command that finds the nearest rows."""
     raw = np.ascontiguousarray(vector, np.float32).tobytes()
     return ("VSIM", key, "FP32", raw, "WITHSCORES", "COUNT", k, "EF", max(ef, k))
@@ -135,7 +135,7 @@ def condition(store: PayloadSchemaMixin, where: Where) -> str:
     return " and ".join(parts) or "1"
 
 
-def answer(found: Any) -> Hits:
+def answer(found: dict[bytes, float]) -> Hits:
     """Hits with cosines from (1 + cosine) / 2; a missing set answers with an empty list."""
     scores = found.values() if found else ()
     return make_hits(list(map(int, found)), [2.0 * score - 1.0 for score in scores])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import sqlite_vec
@@ -85,14 +85,14 @@ class Connections:
 
     def __init__(self, file: Path, synchronous: str = "full") -> None:
         self._file, self._mode, self._synchronous = file, "rw", synchronous
-        self._local, self._every, self._open = threading.local(), list[Any](), False
+        self._local, self._every, self._open = threading.local(), list[sqlite.Connection](), False
 
     def begin(self, mode: str) -> None:
         """Close what is open; later connections use this mode."""
         self.close()
         self._mode, self._open = mode, True
 
-    def here(self) -> Any:
+    def here(self) -> sqlite.Connection:
         """This thread's connection."""
         if not self._open:
             raise StoreError("sqlite-vec is closed: create or open a collection before searching.")
@@ -101,7 +101,7 @@ class Connections:
             self._every.append(self._local.connection)
         return self._local.connection
 
-    def run(self, statement: str, values: list[Any] | None = None) -> Any:
+    def run(self, statement: str, values: Sequence[object] | None = None) -> sqlite.Cursor:
         """Execute a statement on this thread's connection."""
         return self.here().execute(statement, values or [])
 
@@ -111,7 +111,7 @@ class Connections:
             connection.close()
         self._every, self._local, self._open = [], threading.local(), False
 
-    def _connect(self) -> Any:
+    def _connect(self) -> sqlite.Connection:
         where = f"file:{self._file}?mode={self._mode}"
         connection = sqlite.connect(where, uri=True, check_same_thread=False)
         if not hasattr(connection, "enable_load_extension"):
@@ -221,7 +221,9 @@ class SqliteVecStore(PackagedEngine, SmallVectors, PayloadSchemaMixin):
     def close(self) -> None:
         self._connections.close()
 
-    def _nearest(self, vector: np.ndarray, k: int, among: str = "", values: list[Any] | None = None) -> Hits:
+    def _nearest(
+        self, vector: np.ndarray, k: int, among: str = "", values: Sequence[object] | None = None
+    ) -> Hits:
         if not self._rows:
             return make_hits([], [])
         asked = [stored_rows(vector[None], self._storage).tobytes(), min(k, self._rows), *(values or [])]

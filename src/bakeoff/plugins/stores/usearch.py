@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -103,7 +103,7 @@ class UsearchStore(PackagedEngine, SmallVectors, GraphFile[Build]):
         if self._index.expansion_search != wanted:
             self._index.expansion_search = wanted
         every = k == self._rows  # the graph does not guarantee a path to every row
-        found: Any = self._index.search(self._kept(rows), k, threads=1, exact=every)
+        found = self._index.search(self._kept(rows), k, threads=1, exact=every)
         far = self._distance(found.distances)
         one = len(rows) == 1  # which comes back flat
         return (found.keys[None], far[None]) if one else (found.keys, far)

@@ -14,6 +14,8 @@ from httpx import HTTPError
 from weaviate import WeaviateClient
 from weaviate.auth import Auth
 from weaviate.classes.query import MetadataQuery
+from weaviate.collections import Collection
+from weaviate.collections.classes.internal import Object
 from weaviate.config import AdditionalConfig, Timeout
 from weaviate.connect import ConnectionParams
 from weaviate.exceptions import UnexpectedStatusCodeError, WeaviateBaseError
@@ -165,7 +167,7 @@ class WeaviateStore(HoldsKind, SmallVectors, TunedByEf, PayloadSchemaMixin):
         self._params, self._metric, self._inserted = params, Metric.COSINE, 0
         self._existing = ExistingCollection("")
         self._target: str | None = None
-        self._filled: Any = None
+        self._filled: Collection = None
 
     def reply_of(self, exc: Exception) -> Reply | None:
         return (exc.status_code, exc.error) if isinstance(exc, UnexpectedStatusCodeError) else None
@@ -235,7 +237,7 @@ class WeaviateStore(HoldsKind, SmallVectors, TunedByEf, PayloadSchemaMixin):
         dims = len(self._vector_of(first[0]) or ()) if first else 0
         return CollectionFacts(rows.aggregate.over_all(total_count=True).total_count or 0, dims, held)
 
-    def _vector_of(self, one: Any) -> list[float] | None:
+    def _vector_of(self, one: Object) -> list[float] | None:
         """Vector of an object under the searched name, or its only one."""
         found: list[float] | None = one.vector.get(self._target or "default")
         return found
@@ -271,7 +273,7 @@ class WeaviateStore(HoldsKind, SmallVectors, TunedByEf, PayloadSchemaMixin):
     def _id_properties(self) -> list[str]:
         return [self._existing.id_field] if self._existing.id_field else []
 
-    def _id_of(self, one: Any) -> str:
+    def _id_of(self, one: Object) -> str:
         field = self._existing.id_field
         return payload_id("Weaviate", one.properties, field) if field else str(one.uuid)
 

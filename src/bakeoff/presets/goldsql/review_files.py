@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -135,7 +134,7 @@ def _read_json(path: Path) -> JsonObject | None:
     return data if whole and isinstance(data.get("results"), list) else None
 
 
-def _add(model: StoredCounts, query: str, results: list[Any]) -> None:
+def _add(model: StoredCounts, query: str, results: list[object]) -> None:
     counts: Counter[Label] = Counter()
     for result in results:
         if not isinstance(result, dict):

@@ -38,7 +38,7 @@ def ndcg_at_k(retrieved_chunks: Sequence[object], ground_truth: object, k: int) 
     return _score_chunks(retrieved_chunks, ground_truth, k, "nDCG")
 
 
-def mrr(retrieved_chunks: Sequence[Any], ground_truth: Any) -> float | None:
+def mrr(retrieved_chunks: Sequence[object], ground_truth: object) -> float | None:
     """1 / the rank of the first CHUNK of a relevant document, 0 if there is none; no cut-off but the list's end."""
     return _score_chunks(retrieved_chunks, ground_truth, max(len(retrieved_chunks), 1), "RR")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -23,7 +22,7 @@ def systems(table: QueryOverview, recommended: str | None = None) -> pd.DataFram
     for place, row in enumerate(table.rows, start=1):
         size = None if row.index_bytes is None else row.index_bytes / 1e6
         name = f"{row.system} (recommended)" if row.system == recommended else row.system
-        named: dict[str, Any] = {"": letter(place), "system": name, table.primary: row.mean}
+        named: dict[str, object] = {"": letter(place), "system": name, table.primary: row.mean}
         named |= {"low": row.low, "high": row.high, "questions": row.n}
         named |= dict(zip(table.others, row.others, strict=True))
         named |= {"p50 ms": row.p50_ms, "p95 ms": row.p95_ms, "index MB": size}

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -116,7 +115,7 @@ def _write_files(choice: TakenSystem, folder: Path) -> None:
         (folder / RETRIEVER).write_text(script, encoding="utf-8")
 
 
-def _render(name: str, words: Mapping[str, Any]) -> str:
+def _render(name: str, words: Mapping[str, object]) -> str:
     import jinja2
 
     environment = jinja2.Environment(
@@ -136,7 +135,7 @@ def _settings_text(choice: TakenSystem, folder: Path) -> str:
     return head + yaml.safe_dump(_settings(choice, folder), sort_keys=False, allow_unicode=True)
 
 
-def _settings(choice: TakenSystem, folder: Path) -> dict[str, Any]:
+def _settings(choice: TakenSystem, folder: Path) -> dict[str, object]:
     """The experiment's keys with one system instead of the grid; paths are relative to the new file."""
     plan, system = choice.plan, choice.system
     dropped = GRID_KEYS | RUN_KEYS | {"corpus", "queries"}
@@ -145,7 +144,7 @@ def _settings(choice: TakenSystem, folder: Path) -> dict[str, Any]:
         kept["preset"] = plan.settings.preset
     paths = {name: value for name, value in plan.source.params if isinstance(value, Path)}
     corpus = {**plan.settings.corpus, **{name: _relative(path, folder) for name, path in paths.items()}}
-    parts: dict[str, Any] = {"chunkers": [_part(system.chunker, folder)]}
+    parts: dict[str, object] = {"chunkers": [_part(system.chunker, folder)]}
     if system.chunker.reading is not None:
         parts["readers"] = {kind: _part(part, folder) for kind, part in system.chunker.reading.parts}
     if system.embedder is not None:
@@ -157,7 +156,7 @@ def _settings(choice: TakenSystem, folder: Path) -> dict[str, Any]:
 
 def _part(
     spec: PluginSpec, folder: Path, *, query: BaseModel | None = None, depth: int | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """A plug-in as the experiment file specifies it."""
     params = {**_given(spec.params, folder), **spec.form.chosen()}
     if "dims" in spec.form.chosen():
@@ -169,7 +168,7 @@ def _part(
     return {f"{spec.name}@{depth}" if depth else spec.name: params}
 
 
-def _mode(system: System, folder: Path) -> dict[str, Any] | list[dict[str, Any]]:
+def _mode(system: System, folder: Path) -> dict[str, object] | list[dict[str, object]]:
     """The mode, or a pipeline of the mode and its rerankers."""
     first = _part(system.mode, folder, depth=system.depth)
     if not system.rerank:
@@ -177,7 +176,7 @@ def _mode(system: System, folder: Path) -> dict[str, Any] | list[dict[str, Any]]
     return [first, *(_part(step.part, folder, depth=step.depth) for step in system.rerank)]
 
 
-def _given(params: BaseModel, folder: Path) -> dict[str, Any]:
+def _given(params: BaseModel, folder: Path) -> dict[str, object]:
     """The parameters that were set, with paths relative to a folder."""
     settings = params.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     paths = {name: value for name, value in params if isinstance(value, Path) and name in settings}
@@ -233,7 +232,7 @@ def plain_text(text: str) -> str:
     return re.sub(r"[^\w ·.,:;@+=()\[\]/%~–-]", "_", " ".join(text.split()))
 
 
-def _template_words(choice: TakenSystem, questions: int) -> dict[str, Any]:
+def _template_words(choice: TakenSystem, questions: int) -> dict[str, object]:
     result, system = choice.result, choice.system
     record, comparison = result.record, result.comparison
     summary = next((summary for summary in comparison.systems if summary.system == system.label), None)

@@ -131,6 +131,7 @@ def _all(
         cheapest: str,
         say: Callable[[float | None], str],
         costs: Mapping[str, float | None],
+        *,
         notes: Sequence[str] = (BY_MEANS,),
         against: str = "",
     ) -> CostQualityPoint:
@@ -156,20 +157,21 @@ def _all(
         "fastest",
         say.milliseconds,
         speeds,
-        (f"{BY_MEANS} {CLOSE_MEDIANS}",),
-        "latency",
+        notes=(f"{BY_MEANS} {CLOSE_MEDIANS}",),
+        against="latency",
     )
     sizes = {row.system: row.index_bytes for row in table.rows}
     yield trade("size", "index size", "smallest", say.size, sizes, against="size")
     if table.several_forms:
         vectors = {row.system: row.vector_bytes for row in table.rows}
-        yield trade("vectors", "bytes per vector", "smallest", say.whole, vectors, (BY_MEANS, RESCORED))
+        yield trade("vectors", "bytes per vector", "smallest", say.whole, vectors, notes=(BY_MEANS, RESCORED))
     for what, (name, part) in PARTS.items():
         priced = _prices_of(bill, part)
         amounts = {system: one.amount for system, one in priced.items()}
         notes = (f"{bill.basis}.", *_notes(priced), BY_MEANS)
         shown = partial(money, bill.currency)
-        yield trade(name, f"cost of {what}", "cheapest", shown, amounts, notes, f"the cost of {what}")
+        against = f"the cost of {what}"
+        yield trade(name, f"cost of {what}", "cheapest", shown, amounts, notes=notes, against=against)
 
 
 def _notes(priced: Mapping[str, PricedCost]) -> Iterator[str]:
