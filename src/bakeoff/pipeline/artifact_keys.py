@@ -14,13 +14,13 @@ IndexParts = tuple[PluginSpec, PluginSpec, PluginSpec | None]
 
 def index_parts(system: System) -> list[tuple[IndexParts, bool]]:
     """Return the parts of each index of a system, and whether it holds both vectors and texts."""
-    found: list[tuple[IndexParts, bool]] = []
+    parts: list[tuple[IndexParts, bool]] = []
     if system.store is not None:
         native = "native" in system.legs
-        found.append(((system.store, system.chunker, system.embedder), native))
+        parts.append(((system.store, system.chunker, system.embedder), native))
     if system.keyword is not None:
-        found.append(((system.keyword, system.chunker, system.encoder), False))
-    return found
+        parts.append(((system.keyword, system.chunker, system.encoder), False))
+    return parts
 
 
 def vectors_key(embedder: PluginSpec, system: System) -> Key:

@@ -40,12 +40,12 @@ def blank_leaked_sentences(corpus: ReadCorpus, queries: QuerySet) -> ReadCorpus:
 
 def _leaks(queries: QuerySet) -> dict[str, list[str]]:
     """Return the sentences to blank, by document."""
-    found: dict[str, list[str]] = {}
+    sentences: dict[str, list[str]] = {}
     for query, rule in zip(queries.queries, queries.rules, strict=True):
         if LEAK in query.tags and rule is not None:
             for name in _documents(rule):
-                found.setdefault(name, []).append(query.tags[LEAK])
-    return found
+                sentences.setdefault(name, []).append(query.tags[LEAK])
+    return sentences
 
 
 def _documents(rule: Rule) -> set[str]:

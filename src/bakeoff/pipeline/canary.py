@@ -167,14 +167,14 @@ def check_canary(cache: Cache, part: PluginSpec, canary: Canary) -> str:
 def changed_models(before: Iterable[Canary], after: Sequence[Canary]) -> list[str]:
     """Return one sentence for each embedder whose vectors differ between two runs under the same name."""
     known = {(one.embedder, one.model): one for one in before}
-    found = []
+    changes = []
     for one in after:
         earlier = known.get((one.embedder, one.model))
         if earlier is not None and _nearest(earlier, one) < SAME:
-            found.append(
+            changes.append(
                 f"{_difference(earlier, one)} than in the earlier run, which may explain differences in scores."
             )
-    return found
+    return changes
 
 
 def _difference(before: Canary, after: Canary) -> str:

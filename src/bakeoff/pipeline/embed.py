@@ -152,21 +152,21 @@ def embed_chunks(
             )
         else:
             report.advance(rows)
-        kept = vector_file.read_vectors(folder)
+        stored = vector_file.read_vectors(folder)
         first = embedded_texts(chunking.chunks.slice(0, BATCH))
-        require_direction(plain_numbers(kept.matrix[: len(first)]), first, embedder.info.name)
-        report.summary = f"{rows:,} × {kept.matrix.shape[1]}" + ("" if filled.fresh else ", from the cache")
+        require_direction(plain_numbers(stored.matrix[: len(first)]), first, embedder.info.name)
+        report.summary = f"{rows:,} × {stored.matrix.shape[1]}" + ("" if filled.fresh else ", from the cache")
     speed = speed or find_time(context.cache, speed_key)
     return ChunkVectors(
-        matrix=kept.matrix,
+        matrix=stored.matrix,
         fingerprint=name,
         seconds=report.seconds,
         fresh=filled.fresh,
         reused=filled.reused,
         embedder=part.label,
         chunker=chunking.label,
-        digest=kept.digest,
-        loss=kept.loss,
+        digest=stored.digest,
+        loss=stored.loss,
         speed=speed,
         speed_is_dated=speed is None or speed.first_measured < context.began,
         earlier=keep_or_find(context.cache, fingerprint("embed time", name), report.seconds, filled),
@@ -276,10 +276,10 @@ def embed_queries(
                 embedder.embed([texts[p]], Role.QUERY) if row is None else row
                 for p, row in zip(positions, rows, strict=True)
             ]
-            asked = [texts[p] for p in positions]
+            batch = [texts[p] for p in positions]
             encoded = [one for one in matrices if isinstance(one, EncodedRows)]
             joined = join_encoded(encoded) if encoded else [row for one in matrices for row in one]
-            return _check_rows(joined, asked, asked, embedder.info)
+            return _check_rows(joined, batch, batch, embedder.info)
 
         pool.fill(keys, work, batch=BATCH, progress=report.advance)
         matrix = _gather(pool, keys, embedder)

@@ -147,14 +147,14 @@ def _arrays(kind: VectorKind, block: pa.Table, dims: int) -> list[np.ndarray]:
     """Return the arrays of a block of cached rows."""
     import numpy as np
 
-    found = []
+    arrays = []
     for name, form in _COLUMNS[kind]:
         column = block[name].combine_chunks()
         array = column.chunk(0) if hasattr(column, "num_chunks") else column
         flat = array.flatten() if kind == "tokens" else array
         values = np.ascontiguousarray(flat.to_numpy(zero_copy_only=False), form)
-        found.append(values.reshape(-1, dims) if kind == "tokens" else values)
-    return found
+        arrays.append(values.reshape(-1, dims) if kind == "tokens" else values)
+    return arrays
 
 
 def _no_rows(kind: VectorKind, dims: int) -> list[np.ndarray]:

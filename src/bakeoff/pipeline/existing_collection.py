@@ -56,14 +56,14 @@ class ReadOnlyStore:
 
     def search_exactly(self, requests: Sequence[SearchRequest], k: int, metric: Metric) -> list[Hits]:
         """Exact search for each request; the vectors are read once per distinct filter."""
-        found: dict[int, Hits] = {}
+        hits_by_request: dict[int, Hits] = {}
         for where in dict.fromkeys(request.asked for request in requests):
             places = [place for place, request in enumerate(requests) if request.asked == where]
             nearest = NearestRows([_dense(requests[place]) for place in places], k, metric)
             for rows in self._pages(where):
                 nearest.add(rows)
-            found |= dict(zip(places, map(self.map_ids, nearest.named_hits()), strict=True))
-        return [found[place] for place in range(len(requests))]
+            hits_by_request |= dict(zip(places, map(self.map_ids, nearest.named_hits()), strict=True))
+        return [hits_by_request[place] for place in range(len(requests))]
 
     def _pages(self, where: Where) -> Iterator[NamedVectors]:
         rows = self._store.read_existing(where)
@@ -72,16 +72,18 @@ class ReadOnlyStore:
             rows = self._store.read_existing(where, rows.after)
             yield rows
 
-    def map_ids(self, found: NamedHits) -> Hits:
+    def map_ids(self, hits: NamedHits) -> Hits:
         """Translate an answer's ids into chunk rows."""
         import numpy as np
 
-        kept: dict[int, float] = {}
-        for name, score in zip(found.ids, found.scores, strict=True):
+        scores: dict[int, float] = {}
+        for name, score in zip(hits.ids, hits.scores, strict=True):
             row = self._rows.get(name)
             if row is not None:
-                kept.setdefault(row, score)
-        return Hits(np.fromiter(kept, np.int64, len(kept)), np.fromiter(kept.values(), np.float64, len(kept)))
+                scores.setdefault(row, score)
+        return Hits(
+            np.fromiter(scores, np.int64, len(scores)), np.fromiter(scores.values(), np.float64, len(scores))
+        )
 
     def engine_version(self) -> str:
         """The engine's version, with the name of the collection."""
@@ -222,14 +224,14 @@ def _check_ids(
     import numpy as np
 
     query = cast("type[CompleteStore]", registry.load("stores", part.name)).Query()
-    found = store.search_existing(np.full(dims, dims**-0.5, np.float32), min(PROBED, facts.rows), query)
-    known = len(opened.map_ids(found).ids)
+    hits = store.search_existing(np.full(dims, dims**-0.5, np.float32), min(PROBED, facts.rows), query)
+    mapped = len(opened.map_ids(hits).ids)
     unknown = [
-        name for name in dict.fromkeys(found.ids) if not len(opened.map_ids(NamedHits((name,), (0.0,))).ids)
+        name for name in dict.fromkeys(hits.ids) if not len(opened.map_ids(NamedHits((name,), (0.0,))).ids)
     ]
-    if not known:
+    if not mapped:
         raise StoreError(
-            f"{part.name}: none of {len(found.ids)} ids, such as {', '.join(map(repr, found.ids[:3]))}, is a chunk of "
+            f"{part.name}: none of {len(hits.ids)} ids, such as {', '.join(map(repr, hits.ids[:3]))}, is a chunk of "
             f"{chunking.label}. Name the payload field of chunk ids with `id`; ids of documents need chunkers: [whole]."
         )
     rows = chunking.chunks.num_rows
@@ -237,7 +239,7 @@ def _check_ids(
         return ""
     return (
         f'Collection "{part.existing.name if part.existing else ""}" of {part.label} holds {facts.rows:,} rows, and '
-        f"{chunking.label} {rows:,} chunks; {len(unknown)} of {len(found.ids)} ids of a first search are not among "
+        f"{chunking.label} {rows:,} chunks; {len(unknown)} of {len(hits.ids)} ids of a first search are not among "
         "them. Such rows are left out of its rankings."
     )
 

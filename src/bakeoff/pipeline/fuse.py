@@ -40,9 +40,9 @@ def weighted_fusion(dense: Hits, words: Hits, params: Hybrid, k: int, weight: fl
     rows = np.union1d(dense.ids, words.ids)
     sums = np.zeros(len(rows))
     for hits, share in ((dense, weight), (words, 1 - weight)):
-        found, missing = scale(hits.scores)
+        scaled, missing = scale(hits.scores)
         column = np.full(len(rows), missing)
-        column[np.searchsorted(rows, hits.ids)] = found
+        column[np.searchsorted(rows, hits.ids)] = scaled
         sums += share * column
     return _best(rows, sums, k)
 
@@ -63,8 +63,8 @@ def _z(scores: np.ndarray) -> tuple[np.ndarray, float]:
     spread = float(scores.std()) if len(scores) else 0.0
     if spread == 0:
         return np.zeros(len(scores)), -1.0
-    found = (scores - scores.mean()) / spread
-    return found, float(found.min())
+    z_scores = (scores - scores.mean()) / spread
+    return z_scores, float(z_scores.min())
 
 
 _SCALES: dict[str, Callable[[np.ndarray], tuple[np.ndarray, float]]] = {"minmax": _minmax, "z": _z}

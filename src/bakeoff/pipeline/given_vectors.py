@@ -67,22 +67,22 @@ def store_given_vectors(
             "vectors", name, lambda aside: vector_file.write_vectors(aside, blocks, rows, dims, storage)
         )
         report.advance(rows)
-        kept = vector_file.read_vectors(folder)
+        stored = vector_file.read_vectors(folder)
         first = embedded_texts(chunking.chunks.slice(0, COMPARED))
-        few = plain_numbers(kept.matrix[: len(first)])
+        few = plain_numbers(stored.matrix[: len(first)])
         require_direction(few, first, embedder.info.name)
         note = _note_on_model(embedder, first, few, part, chunking)
         report.summary = f"{rows:,} × {dims}, supplied with the chunks"
     return ChunkVectors(
-        matrix=kept.matrix,
+        matrix=stored.matrix,
         fingerprint=name,
         seconds=report.seconds,
         fresh=0,
         reused=rows,
         embedder=part.label,
         chunker=chunking.label,
-        digest=kept.digest,
-        loss=kept.loss,
+        digest=stored.digest,
+        loss=stored.loss,
         note=note,
     )
 

@@ -256,9 +256,9 @@ def _open_existing(making: _IndexBuild, context: StageContext, built: BuildTimes
 def _keep_times(index: OpenIndex, making: _IndexBuild, context: StageContext) -> OpenIndex:
     """Store the build times for runs that find the index in the cache."""
     for phase in PHASES:
-        found = measured_now(making.content.rows, getattr(index, phase))
-        if found is not None:
-            store_time(context.cache, fingerprint(phase, making.name), found)
+        work_time = measured_now(making.content.rows, getattr(index, phase))
+        if work_time is not None:
+            store_time(context.cache, fingerprint(phase, making.name), work_time)
     return index
 
 
@@ -278,8 +278,8 @@ def _expect_answer(store: Store, fault: StoreError) -> None:
         store.engine_version()
     except StoreError:
         _close_after_fault(store)
-        kept = "The cache entry is kept: run the same command when the server is back"
-        raise StoreError(f"{str(fault).rstrip('. ')}. {kept}.") from fault
+        advice = "The cache entry is kept: run the same command when the server is back"
+        raise StoreError(f"{str(fault).rstrip('. ')}. {advice}.") from fault
 
 
 def _fill(store: Store, making: _IndexBuild, advance: Callable[[int], None]) -> _FilledStore:

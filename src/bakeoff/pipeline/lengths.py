@@ -50,8 +50,8 @@ def token_lengths(
 
     def write(folder: Path) -> None:
         counts = _counts(part, embedder, chunking, context)
-        found = _summary(chunking.label, part.label, embedder.info.max_tokens, counts)
-        (folder / "lengths.json").write_text(json.dumps(asdict(found)))
+        summary = _summary(chunking.label, part.label, embedder.info.max_tokens, counts)
+        (folder / "lengths.json").write_text(json.dumps(asdict(summary)))
 
     stored = json.loads((context.cache.keep("lengths", key, write) / "lengths.json").read_text())
     found = TokenLengths(**{**stored, "quantiles": tuple(stored["quantiles"])})
@@ -95,11 +95,11 @@ def _token_rows(counter: SupportsTokens, rows: pa.Table) -> BatchRows:
     return BatchRows([1] * len(counts), pa.table({"tokens": pa.array(counts, pa.int32())}))
 
 
-def truncation_note(found: TokenLengths) -> str:
+def truncation_note(lengths: TokenLengths) -> str:
     """Sentence on how much text a model truncates."""
     return (
-        f"{found.embedder} reads {found.max_tokens} tokens: {found.cut:.0%} of the text of {found.chunker} chunks is "
-        f"cut off ({found.cut_chunks:.0%} of the chunks; their median is {found.quantiles[2]} tokens)."
+        f"{lengths.embedder} reads {lengths.max_tokens} tokens: {lengths.cut:.0%} of the text of {lengths.chunker} "
+        f"chunks is cut off ({lengths.cut_chunks:.0%} of the chunks; their median is {lengths.quantiles[2]} tokens)."
     )
 
 

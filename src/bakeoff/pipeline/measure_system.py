@@ -267,8 +267,8 @@ def _sizes(system: System, artifacts: SharedArtifacts, chunking: ChunkedCorpus) 
         info.dims if info is not None and system.embedder and system.embedder.kind == "embedders" else None
     )
     parts = [index.bytes for index in artifacts.indexes(system)]
-    kept = artifacts.kept_bytes(system)
-    total = None if None in parts or not parts else sum(part or 0 for part in parts) + kept
+    stored_bytes = artifacts.kept_bytes(system)
+    total = None if None in parts or not parts else sum(part or 0 for part in parts) + stored_bytes
     chunks = chunking.chunks.num_rows if chunking.whole else None
     return SystemSizes(
         chunks,
@@ -290,9 +290,11 @@ def _phases(run: str, system: System, artifacts: SharedArtifacts) -> list[Row]:
         "chunk": (timings.chunking,),
         "embed_chunks": (timings.vectors, *timings.encoded),
     }
-    found = {phase: [part for part in parts if part is not None] for phase, parts in stages.items()}
+    parts_by_phase = {phase: [part for part in parts if part is not None] for phase, parts in stages.items()}
     rows = [
-        phase_row(run, system.label, phase, phase_time(*parts)) for phase, parts in found.items() if parts
+        phase_row(run, system.label, phase, phase_time(*parts))
+        for phase, parts in parts_by_phase.items()
+        if parts
     ]
     if timings.vectors is not None:
         rows.append(start_row(run, system.label, timings.model_start))
@@ -303,7 +305,7 @@ def _phases(run: str, system: System, artifacts: SharedArtifacts) -> list[Row]:
     count = timings.chunking.chunks.num_rows
     for phase in ("insert", "index", "ready"):
         seconds = [getattr(index, f"{phase}_seconds") for index in indexes]
-        known = sum(seconds) if all(one is not None for one in seconds) else None
+        total = sum(seconds) if all(one is not None for one in seconds) else None
         source = next((index.measured for index in indexes if index.measured), "")
-        rows.append(phase_row(run, system.label, phase, PhaseTime(known, count, source=source)))
+        rows.append(phase_row(run, system.label, phase, PhaseTime(total, count, source=source)))
     return [*rows, ingest_row(run, system.label, rows, timings.seconds, count)]

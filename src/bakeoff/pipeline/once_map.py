@@ -40,8 +40,8 @@ class ExclusiveTimer(threading.local):
             value = work()
             seconds = time.perf_counter() - begin
         finally:
-            asked = self._asked.pop()
-        return value, seconds - asked
+            inner = self._asked.pop()
+        return value, seconds - inner
 
     @contextlib.contextmanager
     def asking(self) -> Iterator[None]:

@@ -55,13 +55,13 @@ class ChunkPayload:
         """Return a mask of the chunks that satisfy a filter."""
         import numpy as np
 
-        kept = np.ones(max((len(column) for column in self.columns.values()), default=0), bool)
+        matching = np.ones(max((len(column) for column in self.columns.values()), default=0), bool)
         for one in where:
             column = np.asarray(self.columns[one.field])
-            kept &= np.isin(column, one.among) if one.among else np.ones(len(column), bool)
-            kept &= column >= one.least if one.least is not None else True
-            kept &= column <= one.most if one.most is not None else True
-        return kept
+            matching &= np.isin(column, one.among) if one.among else np.ones(len(column), bool)
+            matching &= column >= one.least if one.least is not None else True
+            matching &= column <= one.most if one.most is not None else True
+        return matching
 
     def _number(self, one: Condition) -> Condition:
         lowest = self.lowest[one.field]
@@ -74,12 +74,12 @@ class ChunkPayload:
 
 def build_payload(filters: Iterable[Where], documents: pa.Table, chunks: pa.Table) -> ChunkPayload:
     """Collect the fields that filters use, for every chunk; a field with bounds in any filter is numeric."""
-    asked = [one for where in filters for one in where]
-    ranged = {one.field for one in asked if one.least is not None or one.most is not None}
-    dated = {one.field for one in asked if isinstance(one, DateCondition)}
+    conditions = [one for where in filters for one in where]
+    ranged = {one.field for one in conditions if one.least is not None or one.most is not None}
+    dated = {one.field for one in conditions if isinstance(one, DateCondition)}
     fields, lowest = [], {}
     columns: dict[str, Sequence[Value]] = {}
-    for name in dict.fromkeys(one.field for one in asked):
+    for name in dict.fromkeys(one.field for one in conditions):
         column = _column(name, documents, chunks)
         if name in ranged:
             parse = _as_date if name in dated else _as_number
@@ -121,14 +121,14 @@ def _column(name: str, documents: pa.Table, chunks: pa.Table) -> list[str]:
 
 def _of_documents(name: str, documents: pa.Table) -> list[str]:
     if name in OWN:
-        found: list[str] = documents["id" if name == "document" else name].to_pylist()
-        return found
+        values: list[str] = documents["id" if name == "document" else name].to_pylist()
+        return values
     fields = [json.loads(text) for text in documents["fields"].to_pylist()]
     if not any(name in one for one in fields):
-        known = [*OWN, *sorted({key for one in fields for key in one})]
+        names = [*OWN, *sorted({key for one in fields for key in one})]
         raise QueryFileError(
-            f'a filter uses the field "{name}", which no document has.{did_you_mean(name, known)} '
-            f"Known fields: {', '.join(known)}."
+            f'a filter uses the field "{name}", which no document has.{did_you_mean(name, names)} '
+            f"Known fields: {', '.join(names)}."
         )
     return [str(one.get(name, "")) for one in fields]
 

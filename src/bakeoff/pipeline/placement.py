@@ -84,8 +84,8 @@ class Placer:
         return Placement("not placed" if row.document is None else "unknown id")
 
     def _text(self, doc: int) -> str:
-        found: str = self._texts[doc].as_py()
-        return found
+        text: str = self._texts[doc].as_py()
+        return text
 
     def _inside(self, doc: int, row: RetrievedRow) -> Placement:
         """Locate a row inside its known document."""
@@ -100,31 +100,31 @@ class Placer:
 
     def _locate_text(self, doc: int, text: str) -> Placement | None:
         for how in (self._exact, self._fold, self._overlap):
-            if (found := how(doc, text)) is not None:
-                return found
+            if (place := how(doc, text)) is not None:
+                return place
         return None
 
     def _anywhere(self, text: str) -> Placement:
         """Return the first document that holds a text, else the one that shares most shingles."""
         candidates = sorted(self._candidates(text))
         for how in (self._exact, self._fold):
-            found = [place for doc in candidates if (place := how(doc, text)) is not None]
-            if found:
-                first = found[0]
-                return Placement(first.how, first.doc, first.start, first.end, several=len(found) > 1)
+            places = [place for doc in candidates if (place := how(doc, text)) is not None]
+            if places:
+                first = places[0]
+                return Placement(first.how, first.doc, first.start, first.end, several=len(places) > 1)
         shares = [(self._share(doc, text), -doc) for doc in candidates]
         best = max(shares, default=(0.0, 0))
         return (self._overlap(-best[1], text) if best[0] >= THRESHOLD else None) or Placement("not placed")
 
     def _exact(self, doc: int, text: str) -> Placement | None:
-        wanted = text.strip()
-        at = self.text(doc).find(wanted)
-        return Placement("exact", doc, at, at + len(wanted)) if at >= 0 else None
+        stripped = text.strip()
+        at = self.text(doc).find(stripped)
+        return Placement("exact", doc, at, at + len(stripped)) if at >= 0 else None
 
     def _fold(self, doc: int, text: str) -> Placement | None:
         body = self._folded(doc)
-        for wanted in dict.fromkeys((fold(text), fold(without_markup(text)))):
-            if wanted and (span := body.find(wanted)) is not None:
+        for folded in dict.fromkeys((fold(text), fold(without_markup(text)))):
+            if folded and (span := body.find(folded)) is not None:
                 return Placement("folded", doc, *span)
         return None
 
@@ -214,18 +214,18 @@ class FoldedText:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        found = [(match.start(), match.end()) for match in re.finditer(r"\S+", text)]
-        self._words = found
-        folded = [text[start:end].lower() for start, end in found]
+        spans = [(match.start(), match.end()) for match in re.finditer(r"\S+", text)]
+        self._words = spans
+        folded = [text[start:end].lower() for start, end in spans]
         self._joined = " ".join(folded)
         self._begins = [0]
         for word in folded:
             self._begins.append(self._begins[-1] + len(word) + 1)
 
-    def find(self, wanted: str) -> tuple[int, int] | None:
+    def find(self, words: str) -> tuple[int, int] | None:
         """Return the characters of the original that hold a folded text."""
-        at = self._joined.find(wanted)
-        return (self._place(at), self._place(at + len(wanted) - 1) + 1) if at >= 0 else None
+        at = self._joined.find(words)
+        return (self._place(at), self._place(at + len(words) - 1) + 1) if at >= 0 else None
 
     def _place(self, at: int) -> int:
         """Original position of a folded character; a letter that folds to two has one position."""
@@ -239,19 +239,19 @@ class FoldedText:
         size = min(RUN, len(words))
         if not size:
             return None
-        wanted: dict[tuple[str, ...], int] = {}
+        shingles: dict[tuple[str, ...], int] = {}
         for place in range(len(words) - size + 1):
-            wanted.setdefault(tuple(words[place : place + size]), place)
+            shingles.setdefault(tuple(words[place : place + size]), place)
         own = self._own_words
         names = [word for _, _, word in own]
         met = [
-            (place, wanted[run])
+            (place, shingles[run])
             for place in range(len(names) - size + 1)
-            if (run := tuple(names[place : place + size])) in wanted
+            if (run := tuple(names[place : place + size])) in shingles
         ]
         if not met:
             return None
-        return self._densest(met, len(words), len(wanted), size)
+        return self._densest(met, len(words), len(shingles), size)
 
     def _densest(self, met: list[tuple[int, int]], length: int, runs: int, size: int) -> NearSpan:
         """The window, one and a half times the text's length, that holds most of its shingles."""

@@ -133,15 +133,15 @@ class QueryExecutor:
         """
         if system.store is None or system.store.existing is None:
             return self._own_reference(system)
-        found = self._collection_reference(system)
-        return found if isinstance(found, StepResult) else None
+        reference = self._collection_reference(system)
+        return reference if isinstance(reference, StepResult) else None
 
     def unknown_reference(self, system: System) -> str:
         """Why the misses of a collection's index are unknown; '' if they are known."""
         if "dense" not in system.legs or system.store is None or system.store.existing is None:
             return ""
-        found = self._collection_reference(system)
-        return found if isinstance(found, str) else ""
+        reference = self._collection_reference(system)
+        return reference if isinstance(reference, str) else ""
 
     def _own_reference(self, system: System) -> StepResult:
         store, leg = system.store, system.legs[0]
@@ -165,11 +165,11 @@ class QueryExecutor:
         artifacts, depth = self.artifacts, system.depth or self.artifacts.depth
 
         def make() -> StepResult | str:
-            found = artifacts.search_collection_exactly(system, self.requests(system), depth)
-            if not isinstance(found, str):
-                return StepResult(tuple(found), np.full((1, len(found)), np.nan), "not timed")
+            rankings = artifacts.search_collection_exactly(system, self.requests(system), depth)
+            if not isinstance(rankings, str):
+                return StepResult(tuple(rankings), np.full((1, len(rankings)), np.nan), "not timed")
             if not artifacts.has_given_vectors(system):
-                return found
+                return rankings
             try:
                 return self._own_reference(system)
             except BakeoffError as exc:

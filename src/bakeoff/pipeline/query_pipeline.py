@@ -86,8 +86,8 @@ class QueryPipeline:
 
     def answer(self, request: SearchRequest, weight: float | None = None) -> Answer:
         """Answer one query, running all steps."""
-        found = [search(request) for search in self.searches]
-        dense, *others = cast(list[Hits], found)
+        results = [search(request) for search in self.searches]
+        dense, *others = cast(list[Hits], results)
         hits: Answer = self.fuse(dense, others[0], weight) if self.fuse else dense
         if not isinstance(hits, Hits):
             return hits

@@ -206,23 +206,23 @@ def _limits(source: Source) -> ReadLimits:
 
 
 def _rows(items: list[SourceItem], processes: ReaderProcesses) -> BatchRows:
-    rows = [_row(item, found) for item, found in zip(items, processes.read(items), strict=True)]
+    rows = [_row(item, outcome) for item, outcome in zip(items, processes.read(items), strict=True)]
     columns = {name: [row[name] for row in rows] for name, _ in READ.columns}
     return BatchRows([1] * len(rows), READ.table(columns))
 
 
-def _row(item: SourceItem, found: Document | Skipped) -> dict[str, str | bool]:
-    if isinstance(found, Skipped):
+def _row(item: SourceItem, outcome: Document | Skipped) -> dict[str, str | bool]:
+    if isinstance(outcome, Skipped):
         blank: dict[str, str | bool] = dict.fromkeys((name for name, _ in READ.columns), "")
-        return blank | {"id": item.id, "skipped": found.reason, "has_text": found.has_text}
+        return blank | {"id": item.id, "skipped": outcome.reason, "has_text": outcome.has_text}
     return {
-        "id": found.id,
+        "id": outcome.id,
         # hash the text, not the bytes: chunks are cached by it, and another encoding gives other text
-        "version": fingerprint(found.text, found.title),
-        "kind": found.kind,
-        "title": found.title,
-        "fields": json.dumps(dict(found.fields), sort_keys=True),
-        "text": found.text,
+        "version": fingerprint(outcome.text, outcome.title),
+        "kind": outcome.kind,
+        "title": outcome.title,
+        "fields": json.dumps(dict(outcome.fields), sort_keys=True),
+        "text": outcome.text,
         "skipped": "",
         "has_text": True,
     }

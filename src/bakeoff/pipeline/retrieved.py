@@ -119,11 +119,11 @@ class RetrievedPassages:
         every = sum(sum(one.places.values()) for one in self.answers)
         lost = sum(one.places[how] for one in self.answers for how in OUTSIDE)
         if every and lost == every:
-            known = ", ".join(repr(one) for one in self.documents["id"][:EXAMPLES].to_pylist())
+            examples = ", ".join(repr(one) for one in self.documents["id"][:EXAMPLES].to_pylist())
             some = ", ".join(_shorten(row) for row in self.lost[:EXAMPLES])
             raise RetrieverError(
                 f"none of its {every:,} results is in the corpus, for example {some}. Ids in the corpus "
-                f"look like {known}. Map `id` to such ids, or `text` to the passage."
+                f"look like {examples}. Map `id` to such ids, or `text` to the passage."
             )
 
     def _number(self, row: RetrievedRow) -> tuple[int, Placement]:
@@ -186,8 +186,8 @@ class _PlaceInDocument:
 
     def _labels(self, doc: int) -> tuple[list[int], list[str]]:
         kind = self._kinds[doc].as_py()
-        found = list(stretches(self._placer.text(doc), kind))
-        return [one.start for one in found], [label(kind, one.trail) for one in found]
+        spans = list(stretches(self._placer.text(doc), kind))
+        return [one.start for one in spans], [label(kind, one.trail) for one in spans]
 
 
 def _mask_secrets(text: str | None) -> str | None:

@@ -140,18 +140,18 @@ class SharedArtifacts:
 
     def engines(self) -> dict[str, str]:
         """Engine version of each open store, by name, where the engine reports it."""
-        found = {}
+        versions = {}
         for key, index in self._shared.items_of("index"):
             if isinstance(index, OpenIndex) and isinstance(index.store, SupportsVersion):
                 # an engine that is gone fails its system, which is reported
                 with contextlib.suppress(StoreError):
-                    found[str(key[1]).split()[0]] = index.store.engine_version()
-        return found
+                    versions[str(key[1]).split()[0]] = index.store.engine_version()
+        return versions
 
     def known_vectors(self) -> list[ChunkVectors]:
         """The chunk vectors made so far, by model and chunker."""
-        found = [one for one in self._shared.values_of("vectors") if isinstance(one, ChunkVectors)]
-        return sorted(found, key=lambda one: (one.embedder, one.chunker))
+        vectors = [one for one in self._shared.values_of("vectors") if isinstance(one, ChunkVectors)]
+        return sorted(vectors, key=lambda one: (one.embedder, one.chunker))
 
     def other_vectors(self, system: System, part: PluginSpec, rows: np.ndarray) -> list[RequestVector]:
         """A model's vectors of some chunks, for warming up; for an existing collection, only these chunks are
@@ -252,8 +252,8 @@ class SharedArtifacts:
 
     def collection_notes(self) -> list[str]:
         """Notes on the existing collections that are open."""
-        found = [one for one in self._shared.values_of("index") if isinstance(one, OpenIndex)]
-        return sorted({one.note for one in found if one.note})
+        indexes = [one for one in self._shared.values_of("index") if isinstance(one, OpenIndex)]
+        return sorted({one.note for one in indexes if one.note})
 
     def index_content(self, chunker: PluginSpec, embedder: PluginSpec | None, texts: bool) -> IndexContent:
         """Collect the content of an index."""

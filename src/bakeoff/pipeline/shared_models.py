@@ -39,8 +39,8 @@ class SharedModels:
 
     def pooling_notes(self) -> list[str]:
         """Notes on the open models that pool in another way than they were trained with."""
-        found = (pooling_note(str(key[1]), model) for key, model in self._shared.items_of("embedder"))
-        return sorted(filter(None, found))
+        notes = (pooling_note(str(key[1]), model) for key, model in self._shared.items_of("embedder"))
+        return sorted(filter(None, notes))
 
     def model(self, part: PluginSpec, chunker: PluginSpec) -> VectorModel:
         """Return an embedder or encoder; one with corpus statistics has read these chunks."""
@@ -86,8 +86,8 @@ class SharedModels:
 
     def known_canaries(self) -> list[RunCanary]:
         """The canaries made so far, by model."""
-        found = [one for one in self._shared.values_of("canary") if isinstance(one, RunCanary)]
-        return sorted(found, key=lambda one: one.canary.embedder if one.canary else "")
+        canaries = [one for one in self._shared.values_of("canary") if isinstance(one, RunCanary)]
+        return sorted(canaries, key=lambda one: one.canary.embedder if one.canary else "")
 
     def lengths(self, part: PluginSpec, chunker: PluginSpec) -> TokenLengths | None:
         """Chunk lengths in a model's tokens."""
@@ -98,5 +98,5 @@ class SharedModels:
 
     def known_lengths(self) -> list[TokenLengths]:
         """The token lengths counted so far, by model and chunker."""
-        found = [one for one in self._shared.values_of("lengths") if isinstance(one, TokenLengths)]
-        return sorted(found, key=lambda one: (one.embedder, one.chunker))
+        lengths = [one for one in self._shared.values_of("lengths") if isinstance(one, TokenLengths)]
+        return sorted(lengths, key=lambda one: (one.embedder, one.chunker))

@@ -79,9 +79,9 @@ def phase_time(*made: ReadCorpus | ChunkedCorpus | ChunkVectors) -> PhaseTime:
     """Add up the times of stages: of this run, or of all runs that made a part."""
     first, *others = map(_work_time, made)
     for one in others:
-        known = None if first.seconds is None or one.seconds is None else first.seconds + one.seconds
+        seconds = None if first.seconds is None or one.seconds is None else first.seconds + one.seconds
         first = PhaseTime(
-            known, first.fresh + one.fresh, first.reused + one.reused, first.source or one.source
+            seconds, first.fresh + one.fresh, first.reused + one.reused, first.source or one.source
         )
     return first
 
@@ -160,12 +160,12 @@ def unknown_reference_notes(timings: pa.Table) -> list[str]:
 
 def unexplained_time_notes(timings: pa.Table) -> list[str]:
     """A sentence for each system whose phases don't add up to its ingestion time (F34)."""
-    found: dict[str, dict[str, float | None]] = {}
+    gaps: dict[str, dict[str, float | None]] = {}
     for row in timings.to_pylist():
         if row["statistic"] == "seconds":
-            found.setdefault(row["system"], {})[row["phase"]] = row["value"]
+            gaps.setdefault(row["system"], {})[row["phase"]] = row["value"]
     sentences = []
-    for system, phases in found.items():
+    for system, phases in gaps.items():
         total = phases.pop(INGEST, None)
         if total is None:
             continue
@@ -190,7 +190,7 @@ def step_times(answers: SystemAnswers) -> dict[str, np.ndarray | None]:
     """Milliseconds of each step (repeats × queries); `total` sums the steps that ran."""
     import numpy as np
 
-    found: dict[str, np.ndarray | None] = {
+    times: dict[str, np.ndarray | None] = {
         "embed": answers.embed.milliseconds if answers.embed is not None else None,
         "search": np.sum([leg.milliseconds for leg in answers.searches], axis=0),
         "fuse": answers.fuse.milliseconds if answers.fuse is not None else None,
@@ -198,15 +198,15 @@ def step_times(answers: SystemAnswers) -> dict[str, np.ndarray | None]:
         if answers.reranks
         else None,
     }
-    parts = [part for part in found.values() if part is not None]
+    parts = [part for part in times.values() if part is not None]
     repeats, width = (min(part.shape[axis] for part in parts) for axis in (0, 1))
-    found["total"] = np.sum([part[:repeats, :width] for part in parts], axis=0)
-    return found
+    times["total"] = np.sum([part[:repeats, :width] for part in parts], axis=0)
+    return times
 
 
 def latency_table(run: str, system: str, query_ids: list[str], answers: SystemAnswers) -> pa.Table:
     """One row per repeat and query; null for a step that did not run or was not timed."""
-    found = step_times(answers)
+    times = step_times(answers)
     repeats, count = answers.ranking.milliseconds.shape
     columns: dict[str, object] = {
         "run": [run] * repeats * count,
@@ -214,7 +214,7 @@ def latency_table(run: str, system: str, query_ids: list[str], answers: SystemAn
         "repeat": [repeat for repeat in range(repeats) for _ in range(count)],
         "query_id": query_ids * repeats,
     }
-    for phase, milliseconds in found.items():
+    for phase, milliseconds in times.items():
         columns[f"{phase}_ms"] = _pad_times(milliseconds, repeats, count)
     return LATENCIES.table(columns)
 

@@ -48,10 +48,10 @@ class QuantisedMatrix:
     def __getitem__(self, rows: int | slice | np.ndarray) -> np.ndarray:
         import numpy as np
 
-        found = np.asarray(self._rows[rows], np.float32)
+        decoded = np.asarray(self._rows[rows], np.float32)
         if self._scales is None:
-            return found
-        return found * np.asarray(self._scales[rows], np.float32)[..., None]
+            return decoded
+        return decoded * np.asarray(self._scales[rows], np.float32)[..., None]
 
     @property
     def nbytes(self) -> int:
@@ -178,19 +178,19 @@ class _Watch:
         k = min(NEAREST, count - 1)
         if k < 1:
             return 1.0
-        asked = np.unique(np.linspace(0, count - 1, min(count, ASKED)).astype(np.int64))
-        before, after = (_nearest(rows, asked, k) for rows in (self._exact, self._small))
+        sample = np.unique(np.linspace(0, count - 1, min(count, ASKED)).astype(np.int64))
+        before, after = (_nearest(rows, sample, k) for rows in (self._exact, self._small))
         return float(np.mean([len(set(a) & set(b)) / k for a, b in zip(before, after, strict=True)]))
 
 
-def _nearest(rows: np.ndarray, asked: np.ndarray, k: int) -> list[list[int]]:
+def _nearest(rows: np.ndarray, sample: np.ndarray, k: int) -> list[list[int]]:
     import numpy as np
 
     unit = _unit(rows)
-    scores = unit[asked] @ unit.T
-    scores[np.arange(len(asked)), asked] = -np.inf
-    found: list[list[int]] = np.argsort(-scores, axis=1, kind="stable")[:, :k].tolist()
-    return found
+    scores = unit[sample] @ unit.T
+    scores[np.arange(len(sample)), sample] = -np.inf
+    nearest: list[list[int]] = np.argsort(-scores, axis=1, kind="stable")[:, :k].tolist()
+    return nearest
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:

@@ -47,13 +47,13 @@ def cut_vectors(
         name,
         lambda aside: vector_file.write_vectors(aside, blocks(), rows, dims, vector_file.EXACT),
     )
-    kept = vector_file.read_vectors(folder)
+    stored = vector_file.read_vectors(folder)
     return replace(
         full,
-        matrix=kept.matrix,
+        matrix=stored.matrix,
         fingerprint=name,
         embedder=part.label,
-        digest=kept.digest,
+        digest=stored.digest,
         loss=None,
         note="",
     )
@@ -78,9 +78,9 @@ def cut(rows: np.ndarray, dims: int) -> np.ndarray:
     """Truncate one vector or rows to the leading dimensions and normalise; zeros stay zeros."""
     import numpy as np
 
-    kept = np.asarray(rows[..., :dims], np.float32)
-    lengths = np.sqrt(np.einsum("...i,...i->...", kept, kept))[..., None]
-    return kept / np.where(lengths > 0, lengths, 1)
+    shortened = np.asarray(rows[..., :dims], np.float32)
+    lengths = np.sqrt(np.einsum("...i,...i->...", shortened, shortened))[..., None]
+    return shortened / np.where(lengths > 0, lengths, 1)
 
 
 def require_unit_vectors(vectors: ChunkVectors, form: VectorForm, metric: Metric) -> None:
@@ -100,7 +100,7 @@ def require_unit_vectors(vectors: ChunkVectors, form: VectorForm, metric: Metric
 
 def form_notes(systems: Iterable[System]) -> list[str]:
     """Notes on models cut to dimensions they were not trained for, or not known to be."""
-    found: dict[str, str] = {}
+    notes: dict[str, str] = {}
     for part in (system.embedder for system in systems if system.embedder is not None):
         entry, dims = catalogued_model(part), part.form.dims
         if dims is None or (entry is not None and dims in (*entry.matryoshka, entry.dims)):
@@ -111,8 +111,8 @@ def form_notes(systems: Iterable[System]) -> list[str]:
             if trained
             else f"is not known to be trained for {dims} leading dimensions"
         )
-        found[part.label] = f"{part.label}: the model {why}; the loss is measured, not guaranteed."
-    return list(found.values())
+        notes[part.label] = f"{part.label}: the model {why}; the loss is measured, not guaranteed."
+    return list(notes.values())
 
 
 class FormedStore:
@@ -164,8 +164,8 @@ class FormedStore:
     ) -> Hits:
         if self._full is None:
             return find(self._truncate_query(vector), k)
-        found = find(self._truncate_query(vector), k * self._form.rescore)
-        return order_by_full_vectors(found.ids, self._full[found.ids], vector, self._metric, k)
+        candidates = find(self._truncate_query(vector), k * self._form.rescore)
+        return order_by_full_vectors(candidates.ids, self._full[candidates.ids], vector, self._metric, k)
 
 
 def order_by_full_vectors(

@@ -129,12 +129,12 @@ def keep_or_find(cache: Cache, key: str, seconds: float, fill: FillTime) -> Work
     if not fill.reused:
         store_time(cache, key, own)
         return None
-    found = None if fill.fresh else find_time(cache, key)
-    if found is not None or fill.earlier is None:
-        return found
-    found = _sum([own, fill.earlier], own.count)
-    store_time(cache, key, found)
-    return found
+    earlier = None if fill.fresh else find_time(cache, key)
+    if earlier is not None or fill.earlier is None:
+        return earlier
+    earlier = _sum([own, fill.earlier], own.count)
+    store_time(cache, key, earlier)
+    return earlier
 
 
 def _keep_fill(
@@ -159,15 +159,15 @@ def _earlier_fills(cache: Cache, prefix: str, inputs: Mapping[str, int]) -> Work
     """Time earlier runs took for these inputs of each segment; None if any is unknown."""
     if not inputs:
         return None
-    known: dict[str, WorkTime] = {}
+    times: dict[str, WorkTime] = {}
     for key in cache.keys(STAGE, prefix):
         folder = cache.get(STAGE, key)
         if folder is not None:
             record = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-            known |= dict.fromkeys(record["segments"], WorkTime(**record["time"]))
-    if not set(inputs) <= set(known):
+            times |= dict.fromkeys(record["segments"], WorkTime(**record["time"]))
+    if not set(inputs) <= set(times):
         return None
-    parts = [_share(known[name], count) for name, count in inputs.items()]
+    parts = [_share(times[name], count) for name, count in inputs.items()]
     return _sum(parts, sum(inputs.values()))
 
 

@@ -60,10 +60,12 @@ class Result:
         """The recommendation and the systems, as a notebook shows them."""
         from bakeoff.runtime.notebook import lines_html
 
-        found = self.recommendation
+        recommendation = self.recommendation
         failed = [f"failed: {system}: {reason}" for system, reason in self.failed.items()]
-        lines = [f"{label}: {text}" for label, text in found.lines] if found else []
-        lead = lines_html(found.sentence if found else "No system finished.", [*lines, *failed])
+        lines = [f"{label}: {text}" for label, text in recommendation.lines] if recommendation else []
+        lead = lines_html(
+            recommendation.sentence if recommendation else "No system finished.", [*lines, *failed]
+        )
         return lead + (self.comparison._repr_html_() if self.done else "")
 
     @cached_property
@@ -95,21 +97,21 @@ class Result:
         """The same run with another system as the one in use today; None restores the recorded one."""
         if name is None:
             return self
-        found = copy.copy(self)
-        found.record = self.record.model_copy(update={"current": self.system(name)})
-        return found
+        other = copy.copy(self)
+        other.record = self.record.model_copy(update={"current": self.system(name)})
+        return other
 
     def with_name(self, name: str) -> Result:
         """The same run under another name, for comparing several."""
-        found = copy.copy(self)
-        found.record = self.record.model_copy(update={"run": name})
-        return found
+        other = copy.copy(self)
+        other.record = self.record.model_copy(update={"run": name})
+        return other
 
     def without(self, queries: Collection[str]) -> Result:
         """The same run without some of its queries."""
-        found = self._copy()
-        found._left_out = self._left_out | frozenset(queries)
-        return found
+        other = self._copy()
+        other._left_out = self._left_out | frozenset(queries)
+        return other
 
     def with_review(self, reviewed: ReviewedTruth | None, scores: pa.Table, record: RunRecord) -> Result:
         """The same run with reviewed scores; losses and ties, computed from rules, are dropped for reviewed
@@ -117,26 +119,26 @@ class Result:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        found = self._copy()
-        found.record, found.reviewed = record, reviewed
-        found._replaced[SCORES.name] = scores
+        other = self._copy()
+        other.record, other.reviewed = record, reviewed
+        other._replaced[SCORES.name] = scores
         if reviewed is not None:
             names = pa.array(reviewed.queries, pa.string())
-            found._replaced[TIES.name] = self.ties.filter(pc.invert(pc.is_in(self.ties["query_id"], names)))
-            found._replaced[LOSSES.name] = self.losses.slice(0, 0)
-        return found
+            other._replaced[TIES.name] = self.ties.filter(pc.invert(pc.is_in(self.ties["query_id"], names)))
+            other._replaced[LOSSES.name] = self.losses.slice(0, 0)
+        return other
 
     def with_review_folder(self, folder: Path | None) -> Result:
         """The same run with its review in another folder; None means the folder below `reviews`."""
-        found = self._copy()
-        found.review_folder = folder
-        return found
+        other = self._copy()
+        other.review_folder = folder
+        return other
 
     def by_rules(self) -> Result:
         """The same run scored by its rules alone, as stored in the folder."""
-        found = Result(self.path, self._workers, trust=self._trust)
-        found.review_folder = self.review_folder
-        return found
+        other = Result(self.path, self._workers, trust=self._trust)
+        other.review_folder = self.review_folder
+        return other
 
     @property
     def judged_by_people(self) -> frozenset[tuple[str, int]]:
@@ -159,10 +161,10 @@ class Result:
 
     def _copy(self) -> Result:
         """A copy of the run with its replaced tables."""
-        found = self.by_rules()
-        found.record, found.reviewed = self.record, self.reviewed
-        found._left_out, found._replaced = self._left_out, dict(self._replaced)
-        return found
+        other = self.by_rules()
+        other.record, other.reviewed = self.record, self.reviewed
+        other._left_out, other._replaced = self._left_out, dict(self._replaced)
+        return other
 
     @cached_property
     def rankings(self) -> pa.Table:
@@ -192,8 +194,8 @@ class Result:
     @cached_property
     def placements(self) -> pa.Table:
         """One row per retriever and query; empty for runs of version 0.1."""
-        known = PLACEMENTS.name in self.record.tables
-        return self._table(PLACEMENTS) if known else PLACEMENTS.arrow().empty_table()
+        stored = PLACEMENTS.name in self.record.tables
+        return self._table(PLACEMENTS) if stored else PLACEMENTS.arrow().empty_table()
 
     @property
     def done(self) -> tuple[str, ...]:
@@ -266,8 +268,8 @@ class Result:
         name = self.measure(measure)
         if name not in self._summaries:
             compared = self._comparisons.get(name)
-            found = compared.systems if compared else summarise(self.matrix(name), self._settings)
-            self._summaries[name] = {one.system: one for one in found}
+            summaries = compared.systems if compared else summarise(self.matrix(name), self._settings)
+            self._summaries[name] = {one.system: one for one in summaries}
         return self._summaries[name]
 
     @property
@@ -294,12 +296,14 @@ class Result:
 
     def measure(self, name: str) -> str:
         """Full name of a measure of this run, from a full or short one."""
-        wanted = parse(name)
-        known = [parse(text) for text in self.record.measures]
+        requested = parse(name)
+        measures = [parse(text) for text in self.record.measures]
         # an explicit unit is binding: RR@10(answer) never resolves to RR@10(document) (F15)
-        open_level = [one for one in known if one.name == wanted.name and None in (one.unit, wanted.unit)]
-        alike = [one for one in open_level if one == replace(wanted, unit=one.unit)]
-        for measure in (*(one for one in known if one == wanted), *alike):
+        open_level = [
+            one for one in measures if one.name == requested.name and None in (one.unit, requested.unit)
+        ]
+        alike = [one for one in open_level if one == replace(requested, unit=one.unit)]
+        for measure in (*(one for one in measures if one == requested), *alike):
             return str(measure)
         raise ComparisonError(
             f"{name} was not measured in this run. It has: {', '.join(self.record.measures)}."
@@ -309,11 +313,11 @@ class Result:
         """Label of a system, from its label, its letter in the table, or words only it contains."""
         if name in self.done:
             return name
-        found = match_labels(name, self.done, self.letters)
-        if len(found) == 1:
-            return found[0]
-        why = f"matches {len(found)} systems" if found else "matches no system"
-        raise ComparisonError(f"{name!r} {why} of this run. Systems: {'; '.join(found or self.done)}.")
+        matches = match_labels(name, self.done, self.letters)
+        if len(matches) == 1:
+            return matches[0]
+        why = f"matches {len(matches)} systems" if matches else "matches no system"
+        raise ComparisonError(f"{name!r} {why} of this run. Systems: {'; '.join(matches or self.done)}.")
 
     def timing(self, system: str, phase: str, statistic: str) -> float | None:
         """One timing, or None if it was not measured."""

@@ -46,8 +46,8 @@ def choose_folder(plan: Plan, out: Path | None, *, force: bool = False) -> Path:
 
 def _find_unfinished(plan: Plan) -> Path | None:
     """Newest folder of an unfinished run of the same plan that no other process is writing."""
-    found = sorted(RUNS.glob(f"{slug(plan.name)}-*/run.json"), reverse=True)
-    for path in found[:1]:
+    records = sorted(RUNS.glob(f"{slug(plan.name)}-*/run.json"), reverse=True)
+    for path in records[:1]:
         try:
             record = read_record(path.parent)
         except DataError:
@@ -80,16 +80,16 @@ def _claim(plan: Plan, out: Path, force: bool) -> None:
     try:
         other = read_record(out)
     except DataError as exc:
-        found = f"a run that cannot be read ({exc})"
+        content = f"a run that cannot be read ({exc})"
     else:
         if _is_same_experiment(other, plan, out):
             return
         file = f" ({other.experiment_file})" if other.experiment_file else ""
         done = f"{other.status}, started {other.started}, {count(len(other.systems), 'system')}"
-        found = f"the run of another experiment: {other.name}{file}, {done}"
+        content = f"the run of another experiment: {other.name}{file}, {done}"
     if not force:
         raise SettingError(
-            f"{out} holds {found}. Choose another folder with --out, or move that run aside with --force."
+            f"{out} holds {content}. Choose another folder with --out, or move that run aside with --force."
         )
     aside = out.with_name(f"{out.name}.replaced-{timestamp()}")
     try:

@@ -172,12 +172,12 @@ def _tokens(prices: Prices, embedder: Sequence[str], tokens: TokenUse, times: fl
     """Price of the tokens a model reads; 0 without a model."""
     if not embedder:
         return PricedCost(0.0)
-    known = next((name for name in embedder if name in prices.million_tokens), None)
-    if known is None:
+    priced = next((name for name in embedder if name in prices.million_tokens), None)
+    if priced is None:
         return PricedCost(
             None, f"prices.million_tokens.{embedder[-1]} is not given (0 where it runs on the machine)"
         )
-    price = prices.million_tokens[known]
+    price = prices.million_tokens[priced]
     if price == 0:
         return PricedCost(0.0)
     if tokens.count is None:

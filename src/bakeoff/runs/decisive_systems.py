@@ -34,6 +34,6 @@ def decisive_comparison(result: Result) -> Comparison:
     matrix = result.matrix(result.record.primary)
     means = {system: one.mean for system, one in result.summaries(result.record.primary).items()}
     sign = -1.0 if matrix.higher_is_better else 1.0
-    known = sorted((sign * mean, system) for system, mean in means.items() if mean is not None)
-    kept = tuple(system for _, system in known[:MOST_COMPARED])
-    return compare_systems(matrix.only(kept), CompareSettings(BootstrapSettings(result.record.seed)))
+    ranked = sorted((sign * mean, system) for system, mean in means.items() if mean is not None)
+    compared = tuple(system for _, system in ranked[:MOST_COMPARED])
+    return compare_systems(matrix.only(compared), CompareSettings(BootstrapSettings(result.record.seed)))

@@ -119,11 +119,11 @@ def _from_sql(documents: list[tuple[str, str, str]], dialect: str, notes: list[s
         return []
     from bakeoff.truth.drafting.lineage import from_lineage
 
-    found, failed = relations(files, dialect)
+    tables, failed = relations(files, dialect)
     if failed:
         examples = ", ".join(failed[:3])
         notes.append(f"{len(failed)} SQL files could not be parsed ({examples}). Set --dialect.")
-    return list(from_lineage(found))
+    return list(from_lineage(tables))
 
 
 def _resolvable(drafts: list[QueryDraft], corpus: ReadCorpus, notes: list[str]) -> list[QueryDraft]:

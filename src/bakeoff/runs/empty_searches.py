@@ -52,10 +52,10 @@ def _lost_by_reader(cell: SystemResult) -> set[str]:
     return {row["query_id"] for row in steps if row["step"] == NOT_IN_TEXT and row["reachable"] == 0}
 
 
-def empty_search_sentences(found: Sequence[EmptySearchRecord]) -> tuple[str, ...]:
+def empty_search_sentences(records: Sequence[EmptySearchRecord]) -> tuple[str, ...]:
     """Sentences on searches that found nothing, for the reader of a comparison."""
     groups: dict[tuple[str, int, int], list[EmptySearchRecord]] = {}
-    for one in found:
+    for one in records:
         groups.setdefault((one.search, one.queries, one.of), []).append(one)
     return tuple(_sentence(alike) for alike in groups.values())
 
@@ -72,14 +72,14 @@ def _sentence(alike: list[EmptySearchRecord]) -> str:
     )
 
 
-def _hint(found: EmptySearchRecord) -> str:
+def _hint(record: EmptySearchRecord) -> str:
     """What to check: the reader, if it explains most of the questions, else the search."""
-    if 2 * found.lost > found.queries:
+    if 2 * record.lost > record.queries:
         return (
-            f"The reader lost the answers to {found.lost:,} of these questions: they are not in the text. Choose "
+            f"The reader lost the answers to {record.lost:,} of these questions: they are not in the text. Choose "
             "another reader for these files."
         )
-    return HINTS.get(found.search, HINTS[""])
+    return HINTS.get(record.search, HINTS[""])
 
 
 def _shorten(text: str, most: int = 60) -> str:

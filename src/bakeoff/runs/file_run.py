@@ -74,13 +74,15 @@ def write_file_run(
 
 def _excluded(scores: FileScores) -> list[ExcludedQuery]:
     """Queries without a value on a measure, each once."""
-    found = {
+    excluded = {
         (query, name): why
         for name, each in scores.items()
         for one in each.values()
         for query, why in one.reasons.items()
     }
-    return [ExcludedQuery(query_id=query, measure=name, reason=why) for (query, name), why in found.items()]
+    return [
+        ExcludedQuery(query_id=query, measure=name, reason=why) for (query, name), why in excluded.items()
+    ]
 
 
 def _record(

@@ -112,12 +112,12 @@ def run_gate(
     name = baseline.measure(measure or baseline.record.primary)
     names = [baseline.system(system)] if system else list(baseline.done)
     labels = same_systems(baseline, candidate, renamed or {})
-    kept = [one for one in names if one in labels]
+    shared = [one for one in names if one in labels]
     checks = []
-    if kept:
+    if shared:
         matrix = join_matrices(baseline.matrix(name), _relabel(candidate.matrix(name), labels), *runs)
-        checks = [_check(one, matrix, runs, rules, baseline.record.seed) for one in kept]
-    checks += [_gone(one, candidate) for one in names if one not in kept]
+        checks = [_check(one, matrix, runs, rules, baseline.record.seed) for one in shared]
+    checks += [_gone(one, candidate) for one in names if one not in shared]
     notes = (
         *_notes(baseline, candidate, differing),
         *(f"{old} is called {new} in the new run." for old, new in labels.items() if old != new),
@@ -144,15 +144,15 @@ def same_systems(baseline: Result, candidate: Result, renamed: Mapping[str, str]
         for parts, old in old_parts.items()
         if parts in new_parts and new_parts[parts] not in baseline.done and old not in candidate.failed
     }
-    found = {}
+    same = {}
     for old in baseline.done:
         new = pairs.get(old) or (old if old in candidate.done else moved.get(old))
         if new is not None:
-            found[old] = new
-    twice = [new for new, count in Counter(found.values()).items() if count > 1]
+            same[old] = new
+    twice = [new for new, count in Counter(same.values()).items() if count > 1]
     if twice:
         raise ComparisonError(f"two systems of the baseline would be compared with {twice[0]}. Change --map.")
-    return found
+    return same
 
 
 def _labels_by_parts(result: Result) -> dict[str, str]:
@@ -165,8 +165,8 @@ def _labels_by_parts(result: Result) -> dict[str, str]:
 def _relabel(matrix: ScoreMatrix, labels: Mapping[str, str]) -> ScoreMatrix:
     """The scores of a new run under its baseline's labels."""
     old_labels = {new: old for old, new in labels.items()}
-    kept = tuple(system for system in matrix.systems if system in old_labels)
-    part = matrix.only(kept)
+    systems = tuple(system for system in matrix.systems if system in old_labels)
+    part = matrix.only(systems)
     return replace(part, systems=tuple(old_labels[system] for system in part.systems))
 
 
@@ -264,14 +264,14 @@ def _categories(matrix: ScoreMatrix, rules: GateRules, sign: int, seed: int) -> 
 
     if rules.category_margin is None:
         return
-    found = []
+    changes = []
     for category in sorted(set(matrix.categories)):
         part = _only(matrix, category)
         pair = compare(part, seed, alpha=ALPHA).pair(*part.systems)
         if pair.n >= SMALLEST_CATEGORY:
-            found.append((category, pair))
-    corrected = holm([pair.p_randomisation for _, pair in found])
-    for (category, pair), p in zip(found, corrected, strict=True):
+            changes.append((category, pair))
+    corrected = holm([pair.p_randomisation for _, pair in changes])
+    for (category, pair), p in zip(changes, corrected, strict=True):
         gain = None if pair.difference is None else sign * pair.difference
         beyond = gain is not None and gain < -rules.category_margin and p <= ALPHA
         yield CategoryCheck(category or "(none)", pair.n, gain, p, beyond)

@@ -24,38 +24,38 @@ class KeyMeasure:
     @property
     def best(self) -> list[str]:
         """Systems with the best mean, several if tied."""
-        known = {system: mean.value for system, mean in self.means.items() if mean.value is not None}
+        values = {system: mean.value for system, mean in self.means.items() if mean.value is not None}
         pick = max if parse(self.measure).definition.higher_is_better else min
-        top = pick(known.values(), default=0.0)
-        return [system for system, value in known.items() if abs(value - top) < 1e-9]
+        top = pick(values.values(), default=0.0)
+        return [system for system, value in values.items() if abs(value - top) < 1e-9]
 
 
 def key_measures(result: Result, grid: ScoreGrid, systems: Sequence[str]) -> tuple[KeyMeasure, ...]:
     """One per category for which the run's preset names a measure, in query order."""
     words = preset(result.record.preset).key_measures if result.record.preset else ()
-    found = []
+    measures = []
     for category in dict.fromkeys(query.category for query in grid.queries if query.category):
-        wanted = next((name for word, name in words if word in category.lower()), None)
-        if wanted is not None:
-            found.append(_key_measure(grid, systems, category, wanted, result.record.seed))
-    return tuple(found)
+        preferred = next((name for word, name in words if word in category.lower()), None)
+        if preferred is not None:
+            measures.append(_key_measure(grid, systems, category, preferred, result.record.seed))
+    return tuple(measures)
 
 
 def _key_measure(
-    grid: ScoreGrid, systems: Sequence[str], category: str, wanted: str, seed: int
+    grid: ScoreGrid, systems: Sequence[str], category: str, preferred: str, seed: int
 ) -> KeyMeasure:
-    measure = _closest_measure(wanted, list(grid.values))
+    measure = _closest_measure(preferred, list(grid.values))
     if measure is None:
-        return KeyMeasure(category, wanted, {})
+        return KeyMeasure(category, preferred, {})
     inside = np.array([query.category == category for query in grid.queries])
-    found = resampled_group(grid, [measure], systems, inside=inside, seed=seed)
-    return KeyMeasure(category, measure, {system: found[measure, system] for system in systems})
+    means = resampled_group(grid, [measure], systems, inside=inside, seed=seed)
+    return KeyMeasure(category, measure, {system: means[measure, system] for system in systems})
 
 
-def _closest_measure(wanted: str, measures: Sequence[str]) -> str | None:
+def _closest_measure(preferred: str, measures: Sequence[str]) -> str | None:
     """The run's measure that equals the wanted one, else one that differs in unit, else in depth."""
-    key = parse(wanted)
-    known = [parse(name) for name in measures]
-    same = [one for one in known if (one.name, one.source) == (key.name, key.source)]
+    key = parse(preferred)
+    parsed = [parse(name) for name in measures]
+    same = [one for one in parsed if (one.name, one.source) == (key.name, key.source)]
     nearest = sorted(same, key=lambda one: (one.k != key.k, one.unit != key.unit))
     return str(nearest[0]) if nearest else None

@@ -33,8 +33,8 @@ def block(text: str) -> list[str]:
 
 def bullets(lines: Iterable[object]) -> list[str]:
     """Build a list; empty if there are no lines."""
-    found = [f"- {escape_markdown(line)}" for line in lines]
-    return [*found, ""] if found else []
+    items = [f"- {escape_markdown(line)}" for line in lines]
+    return [*items, ""] if items else []
 
 
 def omitted_rows_note(hidden: int, what: str, file: str) -> list[str]:

@@ -39,14 +39,14 @@ def measure_systems(
     """Yield the tables of each system, in the order of the plan; timings are never taken in parallel."""
     systems, name, repeats = inputs.plan.systems, folder.path.name, inputs.plan.settings.runs
     keys = [_result_key(inputs, system, name) for system in systems]
-    kept = [folder.cell(key) for key in keys]
+    finished = [folder.cell(key) for key in keys]
     tasks = [_system_task(inputs, system, name, executor.artifacts) for system in systems]
-    pending = [task for task, result in zip(tasks, kept, strict=True) if result is None]
+    pending = [task for task, result in zip(tasks, finished, strict=True) if result is None]
     workers = _scoring_workers(inputs, pending, context)
     loop = MeasuringLoop(executor, repeats)
     loop.run_rounds(pending, repeats - 1 if workers is None else repeats)
     with _running(workers, context):
-        for done, (task, key, earlier) in enumerate(zip(tasks, keys, kept, strict=True), 1):
+        for done, (task, key, earlier) in enumerate(zip(tasks, keys, finished, strict=True), 1):
             result = earlier or _keep_result(folder, key, loop.finish(task, workers, context))
             reason = result.systems["reason"][0].as_py()
             label, resumed = task.system.label, earlier is not None

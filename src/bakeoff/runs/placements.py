@@ -52,8 +52,8 @@ def _scores(scores: pa.Table, primary: str) -> Iterator[tuple[str, float]]:
 
 
 def _mean(values: Iterable[float]) -> float | None:
-    found = list(values)
-    return sum(found) / len(found) if found else None
+    numbers = list(values)
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 def _examples(result: SystemResult, documents: pa.ChunkedArray) -> Iterator[str]:
@@ -69,9 +69,9 @@ def _examples(result: SystemResult, documents: pa.ChunkedArray) -> Iterator[str]
         yield text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
-def placement_sentences(found: Sequence[PlacementRecord], primary: str) -> tuple[str, ...]:
+def placement_sentences(placements: Sequence[PlacementRecord], primary: str) -> tuple[str, ...]:
     """Sentences on misplaced results, for the reader of a comparison."""
-    return tuple(sentence for one in found for sentence in _sentences(one, primary))
+    return tuple(sentence for one in placements for sentence in _sentences(one, primary))
 
 
 def _sentences(one: PlacementRecord, primary: str) -> Iterator[str]:

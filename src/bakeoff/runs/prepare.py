@@ -120,14 +120,14 @@ def _foreign_models(plan: Plan, language: str) -> list[str]:
     """A note on catalogue models that were not made for the documents' language."""
     if not language:
         return []
-    known, own = entries(), LANGUAGES[language]
+    models, own = entries(), LANGUAGES[language]
     named = dict.fromkeys(one.embedder.label for one in plan.systems if one.embedder is not None)
     return [
-        f"{name} is a model for {', '.join(known[name].languages)}, but the documents are in {own.title}. "
+        f"{name} is a model for {', '.join(models[name].languages)}, but the documents are in {own.title}. "
         "Compare it "
         "with use-multilingual or another model for this language."
         for name in named
-        if name in known and known[name].languages and own.code not in known[name].languages
+        if name in models and models[name].languages and own.code not in models[name].languages
     ]
 
 
@@ -146,8 +146,8 @@ def _leaks_in_retrievers(plan: Plan, queries: QuerySet) -> list[str]:
 
 def _refuse_measures(context: ValidationContext) -> None:
     """Raise before anything is embedded if `validate` finds an error in a measure."""
-    if found := refused_measures(context, Ceilings(context)):
-        raise ExperimentError(lines=[f"{one.where}: {one.message}" for one in found.values()])
+    if refused := refused_measures(context, Ceilings(context)):
+        raise ExperimentError(lines=[f"{one.where}: {one.message}" for one in refused.values()])
 
 
 def _refuse_unfair(truth: Truth, chunkings: Sequence[str]) -> None:
@@ -171,15 +171,15 @@ def _chunk_count_notes(plan: Plan, chunkings: dict[str, ChunkedCorpus]) -> list[
 
 
 def _chunkings(plan: Plan, artifacts: SharedArtifacts, emit: Emit) -> dict[str, ChunkedCorpus]:
-    found = {}
+    chunkings = {}
     for part in chunkers(plan):
         try:
-            found[part.label] = artifacts.chunking(part)
+            chunkings[part.label] = artifacts.chunking(part)
         except CacheError:
             raise
         except Exception as exc:  # noqa: BLE001 - reported when its systems are measured
             emit(WarningRaised(f"{part.label}: {describe_error(exc)}"))
-    return found
+    return chunkings
 
 
 def _filter_notes(
@@ -211,15 +211,15 @@ def _build(plan: Plan, artifacts: SharedArtifacts) -> None:
 
 def _embedded_pairs(plan: Plan) -> list[tuple[PluginSpec, PluginSpec]]:
     """Each model with each chunker whose chunks it embeds; existing collections already have vectors."""
-    found: dict[tuple[str, str], tuple[PluginSpec, PluginSpec]] = {}
+    pairs: dict[tuple[str, str], tuple[PluginSpec, PluginSpec]] = {}
     for system in plan.systems:
         existing = system.store is not None and system.store.existing is not None
         for part in system.models:
             if not (existing and part is system.embedder):
-                found[model_name(part), system.chunker.label] = (part, system.chunker)
+                pairs[model_name(part), system.chunker.label] = (part, system.chunker)
         for part in passage_encoders(system):
-            found[model_name(part), system.chunker.label] = (part, system.chunker)
-    return list(found.values())
+            pairs[model_name(part), system.chunker.label] = (part, system.chunker)
+    return list(pairs.values())
 
 
 def _wait(executor: Executor, futures: Sequence[Future[object]]) -> None:

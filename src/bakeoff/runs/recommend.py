@@ -27,34 +27,38 @@ def recommend_run(result: Result) -> Recommendation | None:
     """The recommendation under the experiment's rule; None if no system finished."""
     if not result.done:
         return None
-    found = recommend(gather_evidence(result), result.verdict, decision_rule(result))
-    vectors = smallest_form_sentence(result, found.system)
-    warnings = tuple(_warnings(result, found))
-    return replace(found, warnings=warnings, banner=_banner(result), vectors=vectors)
+    recommendation = recommend(gather_evidence(result), result.verdict, decision_rule(result))
+    vectors = smallest_form_sentence(result, recommendation.system)
+    warnings = tuple(_warnings(result, recommendation))
+    return replace(recommendation, warnings=warnings, banner=_banner(result), vectors=vectors)
 
 
 def summary_sentence(result: Result) -> str:
     """One line on a run: its recommendation, or that no system finished."""
-    found = result.recommendation
-    return "No system finished, so none can be recommended." if found is None else found.sentence
+    recommendation = result.recommendation
+    return (
+        "No system finished, so none can be recommended."
+        if recommendation is None
+        else recommendation.sentence
+    )
 
 
 def recommendation_record(result: Result) -> RecommendationRecord | None:
     """The recommendation in the form of run.json."""
-    found = result.recommendation
-    if found is None:
+    recommendation = result.recommendation
+    if recommendation is None:
         return None
     return RecommendationRecord(
-        system=found.system,
-        strength=str(found.strength),
-        grounds=str(found.grounds),
-        sentence=found.sentence,
-        lines=list(found.lines),
-        banner=found.banner,
-        expected=found.expected,
-        bound=found.bound,
-        candidates=list(found.candidates),
-        decided_by=list(found.decided_by),
+        system=recommendation.system,
+        strength=str(recommendation.strength),
+        grounds=str(recommendation.grounds),
+        sentence=recommendation.sentence,
+        lines=list(recommendation.lines),
+        banner=recommendation.banner,
+        expected=recommendation.expected,
+        bound=recommendation.bound,
+        candidates=list(recommendation.candidates),
+        decided_by=list(recommendation.decided_by),
     )
 
 
@@ -68,7 +72,7 @@ def _banner(result: Result) -> str:
     )
 
 
-def _warnings(result: Result, found: Recommendation) -> Iterator[str]:
+def _warnings(result: Result, recommendation: Recommendation) -> Iterator[str]:
     from bakeoff.pipeline.canary import MIXED
 
     drafts, every = _drafts(result), result.queries.num_rows
@@ -80,9 +84,9 @@ def _warnings(result: Result, found: Recommendation) -> Iterator[str]:
         yield f"Only the {MOST_COMPARED} best of {len(result.done):,} systems are compared."
     yield from _unread(result)
     yield from empty_search_sentences(result.record.empty_searches)
-    yield from _leaked(result, found)
-    yield from _stand_ins(result, found.system)
-    yield from _non_latin(result, found.system)
+    yield from _leaked(result, recommendation)
+    yield from _stand_ins(result, recommendation.system)
+    yield from _non_latin(result, recommendation.system)
 
 
 def _drafts(result: Result) -> int:
@@ -103,14 +107,14 @@ def _unread(result: Result) -> Iterator[str]:
             yield f"{files} not read ({one.reason})."
 
 
-def _leaked(result: Result, found: Recommendation) -> Iterator[str]:
+def _leaked(result: Result, recommendation: Recommendation) -> Iterator[str]:
     """The recommendation without the questions that occur word for word in a document, if it differs (F10)."""
     leaked = result.record.leaked
     if not leaked or set(leaked) >= set(result.queries["query_id"].to_pylist()):
         return
     rest = result.without(leaked)
     other = recommend(gather_evidence(rest), rest.verdict, decision_rule(result))
-    if other.system != found.system:
+    if other.system != recommendation.system:
         yield (
             f"Without the {questions(len(leaked))} that occur word for word in a document, {other.system} "
             "would be recommended."

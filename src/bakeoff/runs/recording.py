@@ -98,12 +98,12 @@ def new_run_record(plan: Plan, folder: Path) -> RunRecord:
 
 def _guarantees(system: System, label: str) -> list[GuaranteeRecord]:
     """Declared consistency, durability and refresh settings of a system's stores (F53)."""
-    found = []
+    guarantees = []
     for part, query in ((system.store, system.search), (system.keyword, system.keyword_search)):
         if part is not None and query is not None:
             declared = declared_guarantees(registry.load("stores", part.name), part.params, query)
-            found += [GuaranteeRecord(system=label, store=part.label, **asdict(one)) for one in declared]
-    return found
+            guarantees += [GuaranteeRecord(system=label, store=part.label, **asdict(one)) for one in declared]
+    return guarantees
 
 
 def finish_run_record(
@@ -229,21 +229,21 @@ def _excluded_queries(
     """Queries that a mean leaves out: their score is null in some system, or the measure does not apply."""
     import pyarrow.compute as pc
 
-    found: dict[tuple[str, str], None] = {}
+    excluded: dict[tuple[str, str], None] = {}
     negative = [query.id for query in queries.queries if query.negative]
     for result in results:
         gone = result.scores.filter(pc.is_null(result.scores["value"]))
         for query, measure in zip(gone["query_id"].to_pylist(), gone["measure"].to_pylist(), strict=True):
-            found[query, measure] = None
+            excluded[query, measure] = None
         for measure in result.scores["measure"].unique().to_pylist():
             if parse(measure).definition.needs is not RequiredInput.TOP_SCORES:
-                found |= dict.fromkeys((query, measure) for query in negative)
+                excluded |= dict.fromkeys((query, measure) for query in negative)
     wrong = set(negative)
     return [
         ExcludedQuery(
             query_id=query, measure=measure, reason=_why_null(measure, query in wrong, query in unread)
         )
-        for query, measure in found
+        for query, measure in excluded
     ]
 
 

@@ -80,8 +80,8 @@ def compare_scores(
     if qrels is None:
         if preset is not None:
             raise SettingError("a preset scores rankings: give the judgments as well (--qrels).")
-        name, found = _read_scores(named, measure)
-        return _compare(name, found, missing, score_range, lower_is_better=lower_is_better, seed=seed)
+        name, scores = _read_scores(named, measure)
+        return _compare(name, scores, missing, score_range, lower_is_better=lower_is_better, seed=seed)
     conventions = find_preset(preset).conventions if preset else DEFAULT
     name = str(parse(measure or MEASURE))
     ranked = read_ranked_files(named, qrels, conventions)
@@ -178,23 +178,23 @@ class RankedFiles:
 
     def scores(self, measure: str, missing: Missing) -> dict[str, SystemScores]:
         """Scores of every ranking on the judged queries that any of them has."""
-        asked = {system: _queries(source) for system, source in self.sources.items()}
-        judged, every = _queries(self.truth), set().union(*asked.values())
+        queries = {system: _queries(source) for system, source in self.sources.items()}
+        judged, every = _queries(self.truth), set().union(*queries.values())
         rules = self.conventions
         if missing == "zero":
             rules = replace(rules, no_results="zero")
-        found = {}
+        scores = {}
         for system, source in self.sources.items():
-            chosen = sorted((every if missing == "zero" else asked[system]) & judged)
-            if not asked[system] & judged:
+            chosen = sorted((every if missing == "zero" else queries[system]) & judged)
+            if not queries[system] & judged:
                 raise DataError(
-                    f"{system}: none of its {len(asked[system])} queries is judged. "
+                    f"{system}: none of its {len(queries[system])} queries is judged. "
                     "Check that run and judgments use the same query ids."
                 )
             result = evaluate(self.truth, source, [measure], conventions=rules, queries=chosen)
             reasons = {one.query: one.reason for one in result.excluded}
-            found[system] = SystemScores(result.column(measure), reasons)
-        return found
+            scores[system] = SystemScores(result.column(measure), reasons)
+        return scores
 
 
 def read_ranked_files(named: Mapping[str, Json], qrels: Any, conventions: Conventions) -> RankedFiles:
@@ -213,14 +213,14 @@ def read_ranked_files(named: Mapping[str, Json], qrels: Any, conventions: Conven
 
 def ranked_documents(ranked: RankedFiles) -> dict[str, dict[str, list[str]]]:
     """Documents of each system by query, best first."""
-    found: dict[str, dict[str, list[str]]] = {}
+    documents: dict[str, dict[str, list[str]]] = {}
     for system, source in ranked.sources.items():
         each = cast("Mapping[str, list[str] | dict[str, float]]", source)
-        found[system] = {
+        documents[system] = {
             query: items if isinstance(items, list) else sorted(items, key=lambda one: -items[one])
             for query, items in each.items()
         }
-    return found
+    return documents
 
 
 def query_clusters_of(truth: object) -> dict[str, str]:
@@ -246,10 +246,10 @@ def _judgments(truth: object) -> dict[str, dict[str, int]]:
     from bakeoff.measures.tables import as_table, judgment_rows
 
     table = _parquet(Path(truth)) if isinstance(truth, str | Path) else as_table(truth)
-    found: dict[str, dict[str, int]] = {}
+    judgments: dict[str, dict[str, int]] = {}
     for query, item, grade in judgment_rows(table):
-        found.setdefault(query, {})[item] = grade
-    return found
+        judgments.setdefault(query, {})[item] = grade
+    return judgments
 
 
 def _is_text_file(source: object) -> bool:
@@ -323,9 +323,9 @@ def _compare(
 ) -> ScoreComparison:
     if len(systems) < 2:
         raise ComparisonError(f"{len(systems)} system to compare; at least two are needed.")
-    known = parse_known(measure)
-    if known is not None:
-        definition = known.definition
+    parsed = parse_known(measure)
+    if parsed is not None:
+        definition = parsed.definition
         lower_is_better = not definition.higher_is_better
         score_range = (definition.low, definition.high) if definition.high < float("inf") else None
     queries = tuple(sorted({query for one in systems.values() for query in one.scores}))

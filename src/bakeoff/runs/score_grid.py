@@ -62,8 +62,8 @@ class ScoreGrid:
 
     def row(self, measure: str, system: str) -> FloatArray:
         """One system's scores, one value per query."""
-        found: FloatArray = self.values[measure][self.systems.index(system)]
-        return found
+        scores: FloatArray = self.values[measure][self.systems.index(system)]
+        return scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +107,18 @@ def compared_means(
     summaries: Mapping[str, SystemSummary], measure: str, systems: Sequence[str]
 ) -> dict[str, GridMean]:
     """Systems' means from a comparison."""
-    found = {}
+    means = {}
     for system in systems:
         one = summaries[system]
-        found[system] = GridMean(measure, one.mean, one.interval, one.n, len(one.excluded))
-    return found
+        means[system] = GridMean(measure, one.mean, one.interval, one.n, len(one.excluded))
+    return means
 
 
 def resampled_means(grid: ScoreGrid, measure: str, systems: Sequence[str], seed: int) -> dict[str, GridMean]:
     """Systems' means without a comparison, with the intervals that one would give."""
     every = np.ones(len(grid.queries), dtype=bool)
-    found = resampled_group(grid, [measure], systems, inside=every, seed=seed)
-    return {system: found[measure, system] for system in systems}
+    means = resampled_group(grid, [measure], systems, inside=every, seed=seed)
+    return {system: means[measure, system] for system in systems}
 
 
 def resampled_group(
@@ -130,7 +130,7 @@ def resampled_group(
     order = order[inside[order]]
     labels = [grid.queries[place].cluster for place in order]
     clusters = Clusters.of(labels if any(labels) else (), len(labels))
-    found: dict[tuple[str, str], GridMean] = {}
+    means: dict[tuple[str, str], GridMean] = {}
     for bounds, names in _by_bounds(measures).items():
         keys = [(name, system) for name in names for system in systems]
         rows = [grid.row(name, system)[order] for name, system in keys]
@@ -138,24 +138,24 @@ def resampled_group(
             mean_intervals(np.stack(rows, 1), BootstrapSettings(seed), bounds, clusters) if rows else []
         )
         for key, row, interval in zip(keys, rows, intervals, strict=True):
-            found[key] = _mean(key[0], row, interval)
-    return found
+            means[key] = _mean(key[0], row, interval)
+    return means
 
 
 def _by_bounds(measures: Sequence[str]) -> dict[tuple[float, float] | None, list[str]]:
     """Group measures with the same bounds: one resampling serves each group."""
-    found: dict[tuple[float, float] | None, list[str]] = {}
+    groups: dict[tuple[float, float] | None, list[str]] = {}
     for name in measures:
         definition = parse(name).definition
         bounds = (definition.low, definition.high) if definition.high < float("inf") else None
-        found.setdefault(bounds, []).append(name)
-    return found
+        groups.setdefault(bounds, []).append(name)
+    return groups
 
 
 def _mean(measure: str, row: FloatArray, interval: Interval) -> GridMean:
-    kept = row[~np.isnan(row)]
-    value = float(kept.mean()) if len(kept) else None
-    return GridMean(measure, value, interval, len(kept), len(row) - len(kept))
+    scores = row[~np.isnan(row)]
+    value = float(scores.mean()) if len(scores) else None
+    return GridMean(measure, value, interval, len(scores), len(row) - len(scores))
 
 
 def _values(
@@ -163,17 +163,17 @@ def _values(
 ) -> FloatArray:
     """Measures × systems × queries, filled in one pass over the rows."""
     axes = (("measure", measures), ("system", systems), ("query_id", queries))
-    places = [_places(rows[name], known) for name, known in axes]
-    found = np.full([len(known) for _, known in axes], np.nan)
+    places = [_places(rows[name], labels) for name, labels in axes]
+    found = np.full([len(labels) for _, labels in axes], np.nan)
     ours = np.logical_and.reduce([place >= 0 for place in places])
     values = rows["value"].to_numpy().astype(np.float64)
     found[tuple(place[ours] for place in places)] = values[ours]
     return found
 
 
-def _places(column: pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:
+def _places(column: pa.ChunkedArray, labels: Sequence[str]) -> np.ndarray:
     """Position of each value among the known ones; −1 if unknown."""
-    position = {name: number for number, name in enumerate(known)}
+    position = {name: number for number, name in enumerate(labels)}
     parts = [chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False) for chunk in column.chunks]
     names = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
     lookup = np.array([*(position.get(name, -1) for name in names), -1], dtype=np.int64)
@@ -183,11 +183,11 @@ def _places(column: pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:
 def _distinct_values(rows: pa.Table, measures: tuple[str, ...], name: str) -> dict[str, tuple[str, ...]]:
     """Distinct values of a column for each measure."""
     groups = rows.select(["measure", name]).group_by(["measure", name]).aggregate([]).to_pylist()
-    found = {
+    distinct = {
         measure: {row[name] for row in groups if row["measure"] == measure and row[name]}
         for measure in measures
     }
-    return {measure: tuple(sorted(values)) for measure, values in found.items()}
+    return {measure: tuple(sorted(values)) for measure, values in distinct.items()}
 
 
 def _with_languages(rows: list[GridRow]) -> list[GridRow]:
@@ -197,17 +197,19 @@ def _with_languages(rows: list[GridRow]) -> list[GridRow]:
     """
     if any(LANGUAGE in row.tags for row in rows):
         return rows
-    found = [detect_language([row.text]) for row in rows]
-    counts = Counter(filter(None, found))
+    languages = [detect_language([row.text]) for row in rows]
+    counts = Counter(filter(None, languages))
     frequent = [name for name, number in counts.items() if number >= max(2, LANGUAGE_SHARE * len(rows))]
     if len(frequent) < 2:
         return rows
     scripts = Counter(LANGUAGES[name].script for name in frequent)
     alone = {script: name for name in frequent if scripts[script := LANGUAGES[name].script] == 1}
-    found = [name or alone.get(main_script(row.text), "") for name, row in zip(found, rows, strict=True)]
+    languages = [
+        name or alone.get(main_script(row.text), "") for name, row in zip(languages, rows, strict=True)
+    ]
     return [
         replace(row, tags={**row.tags, LANGUAGE: name.capitalize()}) if name else row
-        for row, name in zip(rows, found, strict=True)
+        for row, name in zip(rows, languages, strict=True)
     ]
 
 

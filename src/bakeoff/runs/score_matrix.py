@@ -63,13 +63,13 @@ def _best_possible(result: Result, measure: str, line: dict[str, int], column: d
     import pyarrow.compute as pc
 
     fixed = fixed_ceiling(parse(measure))
-    found = np.full((len(line), len(column)), np.nan if fixed is None else fixed)
+    best = np.full((len(line), len(column)), np.nan if fixed is None else fixed)
     if measure == result.record.primary:
         rows = result.losses.filter(pc.equal(result.losses["step"], CEILING)).to_pylist()
         for row in rows:
             if row["system"] in line and row["query_id"] in column and row["reachable"] is not None:
-                found[line[row["system"]], column[row["query_id"]]] = row["reachable"]
-    return found
+                best[line[row["system"]], column[row["query_id"]]] = row["reachable"]
+    return best
 
 
 def _values(result: Result, measure: str) -> Iterable[tuple[str, str, float | None]]:

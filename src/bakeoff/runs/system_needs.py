@@ -60,11 +60,11 @@ def running_parts(result: Result) -> dict[str, tuple[str, ...] | None]:
 def _parts(row: dict[str, Any]) -> list[str]:
     stored = json.loads(row["params"] or "[]")
     stores = [part for part in stored if isinstance(part, list) and part[:1] == ["stores"]]
-    found = ["model"] if row["embedder"] else []
-    found += ["server"] if any(_on_server(part[1], part[3]) for part in stores) else []
-    found += ["reranker"] if row["reranker"] else []
+    parts = ["model"] if row["embedder"] else []
+    parts += ["server"] if any(_on_server(part[1], part[3]) for part in stores) else []
+    parts += ["reranker"] if row["reranker"] else []
     mode = MODES.get((row["mode"] or "").partition("(")[0])
-    return [*found, "second index"] if mode is not None and len(mode.legs) > 1 else found
+    return [*parts, "second index"] if mode is not None and len(mode.legs) > 1 else parts
 
 
 def _on_server(store: str, params: dict[str, object]) -> bool:
@@ -82,13 +82,13 @@ def question_tokens(result: Result) -> dict[str, TokenMean]:
     ]
     if not named:
         return _estimated_tokens(result)
-    found = {}
+    tokens = {}
     for system, summary in result.summaries(named[0]).items():
         low, high = summary.interval.low, summary.interval.high
         if summary.mean is not None:
             between = None if low is None or high is None else (low, high)
-            found[system] = TokenMean(summary.mean, between)
-    return found
+            tokens[system] = TokenMean(summary.mean, between)
+    return tokens
 
 
 def _estimated_tokens(result: Result) -> dict[str, TokenMean]:

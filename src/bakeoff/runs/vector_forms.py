@@ -76,18 +76,18 @@ def smallest_form_sentence(result: Result, system: str) -> str:
             "storage float32 with the model's own dims."
         )
     names = short_names(tuple(result.done))
-    found, of = family.smallest, f"the {family.full_bytes:,} bytes of {names[family.full]}"
-    if found is None:
+    smallest, of = family.smallest, f"the {family.full_bytes:,} bytes of {names[family.full]}"
+    if smallest is None:
         best = min((form for form in family.small), key=_bound)
         return (
             f"No smaller form is shown to lose at most {margin} {measure} against {of}. The nearest is "
             f"{names[best.system]} with {_loss_text(best)}; more questions narrow that."
         )
-    also = ", next to the full ones that rescoring reads" if found.rescore else ""
+    also = ", next to the full ones that rescoring reads" if smallest.rescore else ""
     return (
-        f"{names[found.system]} is the smallest form shown to lose at most {margin} {measure}: {found.vector_bytes:,} "
-        f"bytes per vector{also}, instead of {of}; {_loss_text(found)} ({len(family.small)} forms tested "
-        "together)."
+        f"{names[smallest.system]} is the smallest form shown to lose at most {margin} {measure}: "
+        f"{smallest.vector_bytes:,} bytes per vector{also}, instead of {of}; {_loss_text(smallest)} "
+        f"({len(family.small)} forms tested together)."
     )
 
 

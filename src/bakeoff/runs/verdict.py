@@ -47,12 +47,12 @@ def decide_run(result: Result) -> Verdict:
 @once_per_result
 def gather_evidence(result: Result) -> Evidence:
     """Collect everything the verdict may use, from stored rows."""
-    found = _primary_evidence(result)
+    evidence = _primary_evidence(result)
     matrix = result.matrix(result.record.primary)
-    found = replace(found, regrets=find_regrets(matrix, found, result.record.seed))
-    if not VerdictInput.of(found).saturated:
-        return found
-    return replace(found, other_measures=tuple(_other_measures(result, VerdictInput.of(found).group)))
+    evidence = replace(evidence, regrets=find_regrets(matrix, evidence, result.record.seed))
+    if not VerdictInput.of(evidence).saturated:
+        return evidence
+    return replace(evidence, other_measures=tuple(_other_measures(result, VerdictInput.of(evidence).group)))
 
 
 def _other_measures(result: Result, systems: tuple[str, ...]) -> Iterator[Comparison]:
@@ -91,10 +91,10 @@ def semantic_lift(result: Result) -> Comparison | None:
     """All pairs of systems on semantic lift; None if people judged no query for two systems."""
     named = [name for name in result.record.measures if parse(name).name == "SemLift"]
     try:
-        found = result.compare(named[0]) if named else None
+        comparison = result.compare(named[0]) if named else None
     except ComparisonError:
         return None  # nobody has judged yet
-    return found if found is not None and any(pair.n for pair in found.pairs) else None
+    return comparison if comparison is not None and any(pair.n for pair in comparison.pairs) else None
 
 
 def loss_waterfall(result: Result, system: str) -> Waterfall | None:
@@ -172,17 +172,17 @@ def tie_notes(result: Result) -> list[str]:
 
 def _by_chance(result: Result, rows: list[TableRow]) -> str:
     """Mean of the scores that ties affect, as served and over all orders, from worst to best."""
-    known = [row for row in rows if row["expected"] is not None and row["system"] in result.done]
-    if not known:
+    scored = [row for row in rows if row["expected"] is not None and row["system"] in result.done]
+    if not scored:
         return ""
     matrix = result.matrix(result.record.primary)
     place = {query: number for number, query in enumerate(matrix.queries)}
     served = dict(zip(matrix.systems, matrix.values, strict=True))
     means = [
-        sum(found) / len(known)
-        for found in (
-            [float(served[row["system"]][place[row["query_id"]]]) for row in known],
-            *([row[name] for row in known] for name in ("expected", "low", "high")),
+        sum(note) / len(scored)
+        for note in (
+            [float(served[row["system"]][place[row["query_id"]]]) for row in scored],
+            *([row[name] for row in scored] for name in ("expected", "low", "high")),
         )
     ]
     means_text = "their mean is {:.3f}, over all orders {:.3f} (from {:.3f} to {:.3f})".format(*means)

@@ -52,11 +52,11 @@ class Clusters:
             return len(sizes) - 1.0
         return max(1.0, _satterthwaite(sizes))
 
-    def among(self, kept: BoolArray) -> Clusters:
+    def among(self, mask: BoolArray) -> Clusters:
         """Clusters of a subset of the queries, renumbered."""
-        if kept.all():
+        if mask.all():
             return self
-        _, first, codes = np.unique(self.codes[kept], return_index=True, return_inverse=True)
+        _, first, codes = np.unique(self.codes[mask], return_index=True, return_inverse=True)
         order = np.empty(len(first), dtype=np.int64)
         order[np.argsort(first, kind="stable")] = np.arange(len(first))
         return Clusters(order[codes])
@@ -154,20 +154,20 @@ def effective_questions(columns: FloatArray, clusters: Clusters) -> EffectiveQue
     n, width = columns.shape
     if not n or not width:
         return None
-    found = [dependence(column, clusters) for column in columns.T]
-    known = [one.icc for one in found if one.icc is not None]
+    dependences = [dependence(column, clusters) for column in columns.T]
+    correlations = [one.icc for one in dependences if one.icc is not None]
     return EffectiveQuestions(
         questions=n,
         clusters=clusters.count,
         largest=int(clusters.sizes.max()),
-        icc=float(np.median(known)) if known else None,
-        design_effect=float(np.median([one.design_effect for one in found])),
+        icc=float(np.median(correlations)) if correlations else None,
+        design_effect=float(np.median([one.design_effect for one in dependences])),
     )
 
 
-def as_clusters(given: Clusters | None, columns: npt.ArrayLike) -> Clusters:
+def as_clusters(clusters: Clusters | None, columns: npt.ArrayLike) -> Clusters:
     """The given clusters, or one per row."""
-    return given if given is not None else Clusters.of((), len(np.asarray(columns)))
+    return clusters if clusters is not None else Clusters.of((), len(np.asarray(columns)))
 
 
 def _satterthwaite(sizes: FloatArray) -> float:

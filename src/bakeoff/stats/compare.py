@@ -198,11 +198,11 @@ def _comparison(inputs: _ScoreInputs, columns: FloatArray, numbers: list[_PairNu
 
 def _masks(clusters: Clusters, columns: FloatArray) -> dict[int, tuple[BoolArray, Clusters]]:
     """For each column the queries scored for both systems and their clusters, computed once for all that share them."""
-    found = {}
+    masks = {}
     for numbers, mask in groups_by_mask(columns):
         members = clusters.among(mask)
-        found.update({int(number): (mask, members) for number in numbers})
-    return found
+        masks.update({int(number): (mask, members) for number in numbers})
+    return masks
 
 
 def _questions(inputs: _ScoreInputs, ranked: IntArray, shared: BoolArray) -> EffectiveQuestions | None:
@@ -218,11 +218,11 @@ def _pair(
     matrix, values, settings = inputs.matrix, inputs.values, inputs.settings
     common, clusters = column.common, column.clusters
     a, b = values[place[0]][common], values[place[1]][common]
-    kept = column.differences[common]
-    n = len(kept)
-    depends = dependence(kept, clusters) if n else None
-    difference = float(kept.mean()) if n else None
-    sd = float(kept.std(ddof=1)) if n > 1 else None
+    differences = column.differences[common]
+    n = len(differences)
+    depends = dependence(differences, clusters) if n else None
+    difference = float(differences.mean()) if n else None
+    sd = float(differences.std(ddof=1)) if n > 1 else None
     alpha_pair = settings.alpha / max(1, len(matrix.systems) * (len(matrix.systems) - 1) // 2)
     direction = 1.0 if matrix.higher_is_better else -1.0
     return PairComparison(
@@ -235,7 +235,7 @@ def _pair(
         sd=sd,
         interval=numbers.interval,
         equivalence_interval=numbers.equivalence,
-        counts=win_loss_tie(direction * kept, settings.tie_tolerance),
+        counts=win_loss_tie(direction * differences, settings.tie_tolerance),
         p_randomisation=numbers.p_randomisation,
         p_holm=numbers.p_holm,
         p_max_t=numbers.p_max_t,
@@ -248,13 +248,13 @@ def _pair(
         alpha=settings.alpha,
         alpha_pair=alpha_pair,
         power=settings.power,
-        identical=bool(n and np.abs(kept).max() <= NOISE),
+        identical=bool(n and np.abs(differences).max() <= NOISE),
         higher_is_better=matrix.higher_is_better,
         dependence=depends,
         possible=numbers.possible,
         holds_level=numbers.holds_level,
-        deciding=tuple(matrix.queries[i] for i in np.flatnonzero(common)[deciding_places(kept)]),
-        differences=clusters.sums(kept[:, None])[:, 0],
+        deciding=tuple(matrix.queries[i] for i in np.flatnonzero(common)[deciding_places(differences)]),
+        differences=clusters.sums(differences[:, None])[:, 0],
     )
 
 
@@ -270,7 +270,7 @@ def _dropped_queries(inputs: _ScoreInputs, place: tuple[int, ...]) -> tuple[Drop
     """Queries not counted because they can't be scored, or were not scored for one of the systems."""
     matrix = inputs.matrix
     missing = np.isnan(inputs.values[list(place)])
-    found = []
+    dropped = []
     for number in np.flatnonzero(missing.any(axis=0)).tolist():
         query = matrix.queries[number]
         if query in matrix.structural:
@@ -282,8 +282,8 @@ def _dropped_queries(inputs: _ScoreInputs, place: tuple[int, ...]) -> tuple[Drop
             reason = "; ".join(
                 f"not scored for {system}: {matrix.reason(system, query)}" for system in lacking
             )
-        found.append(DroppedQueries(query, reason))
-    return tuple(found)
+        dropped.append(DroppedQueries(query, reason))
+    return tuple(dropped)
 
 
 def _summaries(inputs: _ScoreInputs) -> tuple[SystemSummary, ...]:
@@ -291,10 +291,10 @@ def _summaries(inputs: _ScoreInputs) -> tuple[SystemSummary, ...]:
     intervals = mean_intervals(values.T, inputs.settings.bootstrap, matrix.bounds, inputs.clusters)
     summaries = []
     for place, (system, interval) in enumerate(zip(matrix.systems, intervals, strict=True)):
-        kept = without_nan(values[place])
-        mean = float(kept.mean()) if len(kept) else None
+        scores = without_nan(values[place])
+        mean = float(scores.mean()) if len(scores) else None
         dropped, at_best = _dropped_queries(inputs, (place,)), _at_best(matrix, place, values[place])
-        summaries.append(SystemSummary(system, mean, interval, len(kept), dropped, at_best))
+        summaries.append(SystemSummary(system, mean, interval, len(scores), dropped, at_best))
     return tuple(summaries)
 
 

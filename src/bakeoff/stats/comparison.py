@@ -329,12 +329,12 @@ class Comparison:
 
     def pair(self, a: str, b: str) -> PairComparison:
         """The pair with a first."""
-        if (found := self._pairs_by_names.get((a, b))) is not None:
-            return found
-        if (found := self._pairs_by_names.get((b, a))) is not None:
-            return found.reverse()
-        known = ", ".join(summary.system for summary in self.systems)
-        raise ComparisonError(f"no pair {a!r}, {b!r} in this comparison. Its systems are: {known}.")
+        if (pair := self._pairs_by_names.get((a, b))) is not None:
+            return pair
+        if (pair := self._pairs_by_names.get((b, a))) is not None:
+            return pair.reverse()
+        names = ", ".join(summary.system for summary in self.systems)
+        raise ComparisonError(f"no pair {a!r}, {b!r} in this comparison. Its systems are: {names}.")
 
     @cached_property
     def _pairs_by_names(self) -> dict[tuple[str, str], PairComparison]:
@@ -345,17 +345,17 @@ class Comparison:
         for summary in self.systems:
             if summary.system == system:
                 return summary
-        known = ", ".join(summary.system for summary in self.systems)
-        raise ComparisonError(f"system {system!r} is not in this comparison. Its systems are: {known}.")
+        names = ", ".join(summary.system for summary in self.systems)
+        raise ComparisonError(f"system {system!r} is not in this comparison. Its systems are: {names}.")
 
 
 def share_at_best(comparison: Comparison, systems: tuple[str, ...]) -> float | None:
     """Share of some systems' scores that are the best possible; None if unknown."""
-    known = [summary for summary in map(comparison.summary, systems) if summary.at_best is not None]
-    scores = sum(summary.n for summary in known)
-    if len(known) < len(systems) or not scores:
+    summaries = [summary for summary in map(comparison.summary, systems) if summary.at_best is not None]
+    scores = sum(summary.n for summary in summaries)
+    if len(summaries) < len(systems) or not scores:
         return None
-    return sum((summary.at_best or 0.0) * summary.n for summary in known) / scores
+    return sum((summary.at_best or 0.0) * summary.n for summary in summaries) / scores
 
 
 def _check_names(kind: str, names: tuple[str, ...]) -> None:

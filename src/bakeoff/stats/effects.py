@@ -63,5 +63,5 @@ def deciding_places(differences: FloatArray) -> IntArray:
     if not len(sizes) or sizes[0] <= NOISE:
         return np.empty(0, dtype=np.int64)
     last = int(np.searchsorted(np.cumsum(sizes), sizes.sum() / 2, side="right"))
-    found = np.flatnonzero(np.abs(differences) >= sizes[min(last, len(sizes) - 1)] - NOISE)
-    return found if len(found) <= max(1, A_FEW * len(sizes)) else found[:0]
+    places = np.flatnonzero(np.abs(differences) >= sizes[min(last, len(sizes) - 1)] - NOISE)
+    return places if len(places) <= max(1, A_FEW * len(sizes)) else places[:0]

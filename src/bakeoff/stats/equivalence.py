@@ -136,8 +136,8 @@ def form_losses(
         seed,
         clusters=Clusters.of(ordered.clusters, len(ordered.queries)),
     )
-    found = {}
+    losses = {}
     for form, column, ends in zip(forms, columns.T, bounds, strict=True):
-        known = column[~np.isnan(column)]
-        found[form] = FormLoss(float(known.mean()) if len(known) else None, ends[1] if ends else None)
-    return found
+        scored = column[~np.isnan(column)]
+        losses[form] = FormLoss(float(scored.mean()) if len(scored) else None, ends[1] if ends else None)
+    return losses

@@ -148,8 +148,8 @@ def choose_by_cost(evidence: Evidence, systems: tuple[str, ...]) -> CostChoice:
     """
     left, steps = systems, list[CostStep]()
     for kind in COST_KINDS:
-        known = [(kind.of(evidence.costs.get(system, Costs())), system) for system in left]
-        ordered = sorted((value, system) for value, system in known if value is not None)
+        costs = [(kind.of(evidence.costs.get(system, Costs())), system) for system in left]
+        ordered = sorted((value, system) for value, system in costs if value is not None)
         dearer = tuple(one for one in ordered[1:] if _costs_more(evidence, kind, ordered[0], one))
         if dearer:
             excluded = {system for _, system in dearer}
@@ -161,8 +161,8 @@ def choose_by_cost(evidence: Evidence, systems: tuple[str, ...]) -> CostChoice:
 
 def cost_range(evidence: Evidence, kind: CostKind, systems: tuple[str, ...]) -> tuple[float, float] | None:
     """Lowest and highest known cost of a kind; None if fewer than two systems have one."""
-    known = [kind.of(evidence.costs.get(system, Costs())) for system in systems]
-    values = [value for value in known if value is not None]
+    costs = [kind.of(evidence.costs.get(system, Costs())) for system in systems]
+    values = [value for value in costs if value is not None]
     return (min(values), max(values)) if len(values) > 1 else None
 
 

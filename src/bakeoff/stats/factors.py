@@ -105,12 +105,12 @@ def factor_shares(
     """Shares of each factor from scores (systems × queries) and each system's level of each factor, None if
     it has none."""
     complete: BoolArray = np.logical_not(np.isnan(values).any(axis=0))
-    kept, grouped = values[:, complete], as_clusters(clusters, values.T).among(complete)
-    _check(kept, grouped.count, factors)
-    systems, n = kept.shape
-    sample = grouped.linearise(kept.T)
+    scores, grouped = values[:, complete], as_clusters(clusters, values.T).among(complete)
+    _check(scores, grouped.count, factors)
+    systems, n = scores.shape
+    sample = grouped.linearise(scores.T)
     drawn = resampled_means(np.ascontiguousarray(sample), resamples, seed)
-    means = _Means(kept.mean(axis=1), np.cov(sample.T) / len(sample), drawn)
+    means = _Means(scores.mean(axis=1), np.cov(sample.T) / len(sample), drawn)
     whole = np.eye(systems) - 1 / systems
     if means.seen(whole) < NOISE:
         raise ComparisonError("all systems have the same mean, so nothing needs explaining.")
@@ -156,13 +156,15 @@ def _separable(levels: Mapping[str, Sequence[str | None]]) -> list[tuple[str, ..
     groups: list[tuple[str, ...]] = [(name,) for name in levels]
     size = 2
     while size <= len(groups):
-        found = next((subset for subset in combinations(groups, size) if _dependent(subset, levels)), None)
-        if found is None:
+        dependent = next(
+            (subset for subset in combinations(groups, size) if _dependent(subset, levels)), None
+        )
+        if dependent is None:
             size += 1
             continue
-        merged = tuple(name for name in levels if any(name in group for group in found))
-        first = groups.index(found[0])
-        groups = [group for group in groups if group not in found]
+        merged = tuple(name for name in levels if any(name in group for group in dependent))
+        first = groups.index(dependent[0])
+        groups = [group for group in groups if group not in dependent]
         groups.insert(first, merged)
         size = 2
     return groups
@@ -204,16 +206,16 @@ def _parts(values: FloatArray) -> FloatArray:
     return shares
 
 
-def _check(kept: FloatArray, clusters: int, factors: Mapping[str, Sequence[str | None]]) -> None:
+def _check(scores: FloatArray, clusters: int, factors: Mapping[str, Sequence[str | None]]) -> None:
     """Raise for fewer than two systems, or if all queries are in one cluster, where sampling noise is unknown."""
-    if kept.shape[0] < 2 or clusters < 2:
+    if scores.shape[0] < 2 or clusters < 2:
         raise ComparisonError(
-            f"{kept.shape[0]} systems on {kept.shape[1]} shared queries in {clusters} clusters are too few "
+            f"{scores.shape[0]} systems on {scores.shape[1]} shared queries in {clusters} clusters are too few "
             "to explain their variation."
         )
     for name, levels in factors.items():
-        if len(levels) != kept.shape[0]:
-            raise ComparisonError(f"factor {name!r} has {len(levels)} levels for {kept.shape[0]} systems.")
+        if len(levels) != scores.shape[0]:
+            raise ComparisonError(f"factor {name!r} has {len(levels)} levels for {scores.shape[0]} systems.")
     if all(_count(levels) < 2 for levels in factors.values()):
         raise ComparisonError("no factor differs between the systems, so none can explain their variation.")
 

@@ -76,7 +76,7 @@ def interactions(
     rows = [matrix.systems.index(other) for other in others]
     advantages = (sign * (values[matrix.systems.index(system)] - values[rows])).T
     every = Clusters.of(matrix.clusters, len(matrix.queries))
-    found: dict[int, tuple[float, tuple[CategoryDifference, ...]]] = {}
+    by_category: dict[int, tuple[float, tuple[CategoryDifference, ...]]] = {}
     for numbers, common in groups_by_mask(advantages):
         labels, clusters = np.array(matrix.categories)[common].tolist(), every.among(common)
         columns = advantages[np.ix_(common, numbers)]
@@ -85,10 +85,10 @@ def interactions(
             *_by_category(columns, labels, settings, clusters, matrix.largest_difference), strict=True
         )
         for number, p, parts in zip(numbers, p_values, by_pair, strict=True):
-            found[int(number)] = (p, parts)
-    adjusted = holm([found[number][0] for number in range(len(others))])
+            by_category[int(number)] = (p, parts)
+    adjusted = holm([by_category[number][0] for number in range(len(others))])
     return tuple(
-        Interaction(system, other, found[number][0], adjusted[number], found[number][1])
+        Interaction(system, other, by_category[number][0], adjusted[number], by_category[number][1])
         for number, other in enumerate(others)
     )
 

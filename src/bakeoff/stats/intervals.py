@@ -128,11 +128,11 @@ def _tails(rows: FloatArray, tail: float) -> Ends:
 def _largest_deviations(resampled: Resampled, level: float) -> FloatArray:
     """The largest absolute deviations from the mean, ascending; they can only lie in the two tails."""
     count = resampled.means.shape[1]
-    kept = min(count, int((1 - level) * count) + 2)
-    ends = np.concatenate([resampled.means[:, :kept], resampled.means[:, count - kept :]], axis=1)
+    size = min(count, int((1 - level) * count) + 2)
+    ends = np.concatenate([resampled.means[:, :size], resampled.means[:, count - size :]], axis=1)
     deviations = np.abs(ends - resampled.centre[:, None])
     deviations.sort(axis=1)
-    return deviations[:, kept:]
+    return deviations[:, size:]
 
 
 def _bca_end(resampled: Resampled, acceleration: FloatArray, z: float) -> FloatArray:

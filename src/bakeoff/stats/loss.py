@@ -79,13 +79,13 @@ def waterfall(stages: Sequence[Stage], perfect: float = 1.0) -> Waterfall:
     if len(lengths) > 1:
         raise ComparisonError(f"the steps have {sorted(lengths)} queries. Give every step the same queries.")
     matrix = np.vstack([top, *(stage.reachable for stage in stages)])
-    kept = matrix[:, ~np.isnan(matrix).any(axis=0)]
-    if kept.shape[1] == 0:
+    complete = matrix[:, ~np.isnan(matrix).any(axis=0)]
+    if complete.shape[1] == 0:
         raise ComparisonError("no query is computed at every step. Check which step has no scores.")
-    lost = kept[:-1] - kept[1:]
-    start, end = float(kept[0].mean()), float(kept[-1].mean())
+    lost = complete[:-1] - complete[1:]
+    start, end = float(complete[0].mean()), float(complete[-1].mean())
     steps = tuple(_step(stage.step, row, start - end) for stage, row in zip(stages, lost, strict=True))
-    return Waterfall(start, end, steps, kept.shape[1], matrix.shape[1] - kept.shape[1])
+    return Waterfall(start, end, steps, complete.shape[1], matrix.shape[1] - complete.shape[1])
 
 
 def _step(name: str, lost: FloatArray, total: float) -> LossStep:

@@ -106,13 +106,13 @@ def choose_by_preference(
         if not known:
             continue
         lowest = costs[min(known)[1]]
-        kept = tuple(
+        cheapest = tuple(
             system
             for system in left
             if not preference.exceeds(costs.get(system, Costs()), lowest, rule.ratio)
         )
-        if kept != left:
-            left, decided = kept, [*decided, preference.name]
+        if cheapest != left:
+            left, decided = cheapest, [*decided, preference.name]
     return PreferenceChoice(left, tuple(decided))
 
 

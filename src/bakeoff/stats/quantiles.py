@@ -34,11 +34,11 @@ def quantiles_of_rows(rows: FloatArray, shares: Sequence[float]) -> FloatArray:
     last = rows.shape[1] - 1
     below = [min(int(share * last), max(0, last - 1)) for share in shares]
     rows.sort(axis=1)  # faster than choosing several places, by the processor's vector instructions
-    found = np.empty((len(below), len(rows)))
+    quantiles = np.empty((len(below), len(rows)))
     for number, (place, share) in enumerate(zip(below, shares, strict=True)):
         low, high = rows[:, place], rows[:, min(place + 1, last)]
-        found[number] = low + (high - low) * (share * last - place)
-    return found
+        quantiles[number] = low + (high - low) * (share * last - place)
+    return quantiles
 
 
 def quantile_between(ordered: FloatArray, share: float, level: float) -> tuple[float, float]:

@@ -64,13 +64,13 @@ class Recommendation:
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
         """The labelled lines below the sentence, without empty ones."""
-        found = (
+        lines = (
             ("How sure", self.sure),
             ("Would change", self.change),
             ("Vectors", self.vectors),
             ("Mind", " ".join(self.warnings)),
         )
-        return tuple((label, text) for label, text in found if text)
+        return tuple((label, text) for label, text in lines if text)
 
 
 def recommend(evidence: Evidence, verdict: Verdict, rule: DecisionRule = DEFAULT_RULE) -> Recommendation:
@@ -150,8 +150,8 @@ class _Words:
             return self._too_easy()
         if self.decision.system != self.decision.best:
             return f"It is within {self._margin} of the best {self.asked}{self._price()}"
-        shown = f"no other system is better by more than {self._margin}"
-        return f"It has the best mean {self.asked}, and {shown}{self._price()}"
+        claim = f"no other system is better by more than {self._margin}"
+        return f"It has the best mean {self.asked}, and {claim}{self._price()}"
 
     def _tied(self) -> str:
         if self.decision.case.saturated:
@@ -249,8 +249,8 @@ class _Words:
         if crossing is None or self.decision.system not in (crossing.a, crossing.b):
             return
         first = crossing.a == self.decision.system
-        other, found = (crossing.b, crossing.for_b) if first else (crossing.a, crossing.for_a)
-        kinds = join_names(tuple(one.category for one in found))
+        other, categories = (crossing.b, crossing.for_b) if first else (crossing.a, crossing.for_a)
+        kinds = join_names(tuple(one.category for one in categories))
         yield f"For {kinds}, {self.names[other]} is better: use it there if you can tell these questions."
 
     def sure(self) -> str:
@@ -301,8 +301,8 @@ class _Words:
 
     def change(self) -> Iterator[str]:
         """What would change the recommendation."""
-        found = [*self._questions(), *self._larger_margin()]
-        yield from found or [self._other_evidence()]
+        sentences = [*self._questions(), *self._larger_margin()]
+        yield from sentences or [self._other_evidence()]
 
     def _other_evidence(self) -> str:
         """What is missing if neither more questions of this kind nor a larger margin would change anything."""
@@ -336,8 +336,8 @@ class _Words:
         size = max(abs(pair.difference or 0.0), decision.case.evidence.thresholds.least_difference)
         needed = pair.queries_for(size)
         if needed is not None and needed > pair.n:
-            shown = points_to_three(size)
-            yield f"About {round_count(needed):,} questions would show whether a difference of {shown} is real."
+            difference = points_to_three(size)
+            yield f"About {round_count(needed):,} questions would show whether a difference of {difference} is real."
 
     def _larger_margin(self) -> Iterator[str]:
         """A system that needs less and would be chosen with a larger margin."""
@@ -354,8 +354,8 @@ class _Words:
         saving = describe_saving(self._costs(chosen), self._costs(decision.system), decision.rule)
         for margin in margins[chosen] if chosen != decision.system and saving else ():
             if decision.with_margin(margin).system == chosen:
-                shown, name, less = points_to_three(margin), self.names[chosen], _joined(saving)
-                yield f"If you can give up {shown}, use {name}: it {less} (decide: {{margin: {shown}}})."
+                points, name, less = points_to_three(margin), self.names[chosen], _joined(saving)
+                yield f"If you can give up {points}, use {name}: it {less} (decide: {{margin: {points}}})."
                 return
 
 

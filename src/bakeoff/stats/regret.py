@@ -86,9 +86,9 @@ def _expected(scores: FloatArray, tied: BoolArray, draws: int, seed: int) -> Flo
     blocks = random_weights(len(scores), draws, [seed, len(scores), 5])
     noise = np.concatenate([weights @ (scores - means) for weights in blocks])
     if tied.sum() > 1:
-        kept, middle = _kept_spread(_variance_ratio(scores[:, tied]), int(tied.sum())), means[tied].mean()
-        centres[tied] = middle + kept * (means[tied] - middle)
-        noise[:, tied] *= np.sqrt(kept)
+        spread, middle = _kept_spread(_variance_ratio(scores[:, tied]), int(tied.sum())), means[tied].mean()
+        centres[tied] = middle + spread * (means[tied] - middle)
+        noise[:, tied] *= np.sqrt(spread)
     drawn = centres + noise
     loss: FloatArray = (drawn.max(axis=1, keepdims=True) - drawn).mean(axis=0)
     return loss
@@ -125,8 +125,8 @@ class _DrawnMeans:
 
     def leads(self, rival: int, over: BoolArray) -> FloatArray:
         """How far one system may be ahead of each of some others, systems × draws."""
-        found: FloatArray = self.means[rival] + self.unseen - self.means[over]
-        return found
+        leads: FloatArray = self.means[rival] + self.unseen - self.means[over]
+        return leads
 
     def losses_at_least(self, best: int, alpha: float) -> FloatArray:
         """Lower bound of each system's loss against another, at this level."""

@@ -52,14 +52,14 @@ class RunComparison:
 
 def summarise(values: Sequence[float]) -> RunSummary:
     """Summarise one quantity across runs, keeping every run in its order."""
-    known = without_nan(values)
-    if len(known) == 0:
+    measured = without_nan(values)
+    if len(measured) == 0:
         return RunSummary(n=0, note="no run was measured")
-    q1, median, q3 = (float(value) for value in np.quantile(known, (0.25, 0.5, 0.75)))
-    sd = None if len(known) == 1 else float(known.std(ddof=1)) if np.ptp(known) else 0.0
+    q1, median, q3 = (float(value) for value in np.quantile(measured, (0.25, 0.5, 0.75)))
+    sd = None if len(measured) == 1 else float(measured.std(ddof=1)) if np.ptp(measured) else 0.0
     note = "one run has no spread" if sd is None else NO_VARIANCE if sd == 0 else ""
-    values = tuple(float(value) for value in known)
-    return RunSummary(n=len(known), median=median, q1=q1, q3=q3, sd=sd, values=values, note=note)
+    values = tuple(float(value) for value in measured)
+    return RunSummary(n=len(measured), median=median, q1=q1, q3=q3, sd=sd, values=values, note=note)
 
 
 def compare_runs(runs: Mapping[str, Sequence[float]], seed: int) -> tuple[RunComparison, ...]:

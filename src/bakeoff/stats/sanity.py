@@ -41,8 +41,8 @@ def unusual_values(seen: SanityFacts) -> Iterator[str]:
     yield from _level(seen)
     for one in seen.growing:
         yield from _falls(one)
-    for system, found in seen.percentiles.items():
-        yield from _latency(system, found)
+    for system, percentiles in seen.percentiles.items():
+        yield from _latency(system, percentiles)
 
 
 def _level(seen: SanityFacts) -> Iterator[str]:
@@ -77,11 +77,11 @@ def _falls(one: GrowthFacts) -> Iterator[str]:
             )
 
 
-def _latency(system: str, found: Sequence[tuple[str, float]]) -> Iterator[str]:
-    for (name, before), (later, after) in pairwise(found):
+def _latency(system: str, percentiles: Sequence[tuple[str, float]]) -> Iterator[str]:
+    for (name, before), (later, after) in pairwise(percentiles):
         if after < before:
             yield f"Fault: {system} has {name} {before:.3g} ms above {later} {after:.3g} ms. Please report it."
-    median = dict(found).get("p50")
+    median = dict(percentiles).get("p50")
     if median is not None and not QUICKEST_MS <= median <= SLOWEST_MS:
         much = "less than a call can take" if median < QUICKEST_MS else "more than anyone waits"
         yield f"Unusual: {system} has a median latency of {median:.3g} ms, {much}. Check what was timed."

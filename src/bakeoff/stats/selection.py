@@ -86,15 +86,15 @@ def _cluster_folds(
 ) -> IntArray:
     """Assign whole clusters, largest first, to the fold with the fewest queries of their category, then of all."""
     names = sorted(set(labels))
-    held = np.zeros((folds, len(names)))
+    weights = np.zeros((folds, len(names)))
     category = np.array([names.index(label) for label in labels])
     fold_of = np.empty(clusters.count, dtype=np.int64)
     shuffled = generator.permutation(clusters.count)
     for cluster in shuffled[np.argsort(-clusters.sizes[shuffled], kind="stable")]:
         counts = np.bincount(category[clusters.codes == cluster], minlength=len(names))
         main = int(counts.argmax())
-        fold = int(np.lexsort((held.sum(axis=1), held[:, main]))[0])
-        held[fold] += counts
+        fold = int(np.lexsort((weights.sum(axis=1), weights[:, main]))[0])
+        weights[fold] += counts
         fold_of[cluster] = fold
     assigned: IntArray = fold_of[clusters.codes]
     return assigned

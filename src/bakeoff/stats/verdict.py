@@ -320,9 +320,9 @@ def _few_decide(case: VerdictInput) -> Iterator[str]:
 
 def _clusters(case: VerdictInput) -> Iterator[str]:
     """The effective number of independent questions among clustered ones."""
-    found = case.comparison.questions
-    if found is not None and found.clusters < found.questions:
-        yield f"{describe_clusters(found)}."
+    questions = case.comparison.questions
+    if questions is not None and questions.clusters < questions.questions:
+        yield f"{describe_clusters(questions)}."
 
 
 def _detectable(case: VerdictInput) -> Iterator[str]:
@@ -330,12 +330,12 @@ def _detectable(case: VerdictInput) -> Iterator[str]:
 
     It depends on how similar two systems are, so both extremes are given.
     """
-    found = sorted(
+    sizes = sorted(
         (mdd, pair.n, pair.b) for pair in map(case.pair, case.rivals) if (mdd := pair.mdd) is not None
     )
-    if not found:
+    if not sizes:
         return
-    (least, n, first), (most, _, last) = found[0], found[-1]
+    (least, n, first), (most, _, last) = sizes[0], sizes[-1]
     low, high = points_to_three(least), points_to_three(most)
     size = low if low == high else f"{low} (against {first}) to {high} (against {last})"
     yield (

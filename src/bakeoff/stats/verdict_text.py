@@ -262,18 +262,17 @@ def _costs(case: VerdictInput) -> str:
 def _same_costs(case: VerdictInput) -> str:
     """The range of every known cost, none of which shows a difference."""
     ranges = [(kind, cost_range(case.evidence, kind, case.group)) for kind in COST_KINDS]
-    known = [
-        f"{kind.words} {kind.text(found[0])} to {kind.text(found[1])}" for kind, found in ranges if found
-    ]
-    if not known:
+    texts = [f"{kind.words} {kind.text(ends[0])} to {kind.text(ends[1])}" for kind, ends in ranges if ends]
+    if not texts:
         return "no cost was measured"
     least = case.evidence.thresholds.cheaper_by
-    return f"no cost is shown to differ by more than {least:.0%} ({', '.join(known)})"
+    return f"no cost is shown to differ by more than {least:.0%} ({', '.join(texts)})"
 
 
-def _categories(found: tuple[CategoryDifference, ...], case: VerdictInput) -> str:
+def _categories(differences: tuple[CategoryDifference, ...], case: VerdictInput) -> str:
     return ", ".join(
-        f"{one.category} by {_absolute(one, case.comparison.measure)} on {questions(one.n)}" for one in found
+        f"{one.category} by {_absolute(one, case.comparison.measure)} on {questions(one.n)}"
+        for one in differences
     )
 
 

@@ -41,14 +41,14 @@ def _broad(documents: int, corpus: int) -> bool:
 def _answers(judgments: pa.Table) -> dict[int, tuple[int, ...]]:
     """For each query, the documents with its highest grade above 0, ascending."""
     best: dict[int, int] = {}
-    found: dict[int, set[int]] = {}
+    answers: dict[int, set[int]] = {}
     columns = (judgments[name].to_pylist() for name in ("query", "doc", "grade"))
     for query, document, grade in zip(*columns, strict=True):
         if grade > best.get(query, 0):
-            best[query], found[query] = grade, set()
+            best[query], answers[query] = grade, set()
         if grade > 0 and grade == best[query]:
-            found[query].add(document)
-    return {query: tuple(sorted(numbers)) for query, numbers in found.items()}
+            answers[query].add(document)
+    return {query: tuple(sorted(numbers)) for query, numbers in answers.items()}
 
 
 def _name(numbers: tuple[int, ...], documents: Sequence[str]) -> str:

@@ -67,9 +67,9 @@ class Names:
         rows = self._unread_names._find(name, match, stems=not self._find(name, match))
         named = [one for one in map(self._unread.__getitem__, rows) if not one.id.endswith("/")]
         folders = (one for one in self._unread if one.id.endswith("/"))
-        found = [*named, *(one for one in folders if _plain_path(name).startswith(one.id))]
+        skipped = [*named, *(one for one in folders if _plain_path(name).startswith(one.id))]
         pattern = match == "substring" or self._is_glob(name, match)
-        return [one for one in found if one.has_text] if pattern and self._find(name, match) else found
+        return [one for one in skipped if one.has_text] if pattern and self._find(name, match) else skipped
 
     @cached_property
     def _unread_names(self) -> Names:
@@ -135,8 +135,8 @@ class Names:
                 starting.setdefault(last, row)
         by_lower = {last.lower(): last for last in reversed(pool)}
         close = difflib.get_close_matches(word, [last.lower() for last in pool], n=SHOWN, cutoff=0.5)
-        found = starting | {last: pool[last] for last in (by_lower[near] for near in close)}
-        return [self.ids[row] for row in list(found.values())[:SHOWN]]
+        candidates = starting | {last: pool[last] for last in (by_lower[near] for near in close)}
+        return [self.ids[row] for row in list(candidates.values())[:SHOWN]]
 
 
 class _NameIndex:

@@ -39,16 +39,16 @@ def find_similar(texts: Sequence[str], threshold: float = JACCARD) -> list[Simil
     """For every text similar to an earlier one, the most similar earlier one."""
     word_lists = [words(text) for text in texts]
     first_of: dict[tuple[str, ...], int] = {}
-    found: list[SimilarQueries] = []
+    similar: list[SimilarQueries] = []
     distinct: list[int] = []
     for place, word_list in enumerate(word_lists):
         first = first_of.setdefault(tuple(word_list), place)
         if first != place and word_list:
-            found.append(SimilarQueries(first, place, 1.0, same=True))
+            similar.append(SimilarQueries(first, place, 1.0, same=True))
         elif word_list:
             distinct.append(place)
-    found += _near(distinct, [frozenset(word_list) for word_list in word_lists], threshold)
-    return sorted(found, key=lambda pair: (pair.second, pair.first))
+    similar += _near(distinct, [frozenset(word_list) for word_list in word_lists], threshold)
+    return sorted(similar, key=lambda pair: (pair.second, pair.first))
 
 
 @dataclass(slots=True)
@@ -71,8 +71,8 @@ class _Index:
         size = len(bag)
         for position, word in enumerate(self.prefix(bag)):
             for (other_size, other_position), places in self.postings.get(word, {}).items():
-                wanted = self.threshold / (1 + self.threshold) * (size + other_size) - 1e-9
-                if min(size - position, other_size - other_position) >= wanted:
+                least_shared = self.threshold / (1 + self.threshold) * (size + other_size) - 1e-9
+                if min(size - position, other_size - other_position) >= least_shared:
                     yield from places
 
     def add(self, place: int, bag: frozenset[str]) -> None:

@@ -90,21 +90,21 @@ def read_judgments(path: Path) -> JudgmentSet:
         )
     try:
         data = json.loads(path.read_bytes())
-        known = isinstance(data, dict) and data.get("bakeoff") == MARK and data.get("version") == VERSION
-        if not known:
+        readable = isinstance(data, dict) and data.get("bakeoff") == MARK and data.get("version") == VERSION
+        if not readable:
             raise DataError(
                 f"{path} is not a judgment set of this bakeoff. Make it with: bakeoff review judgments"
             )
         rows = tuple(JudgedSpan(**row) for row in data["judgments"])
-        found = JudgmentSet(data["run"], tuple(data["reviewers"]), rows)
+        judgments = JudgmentSet(data["run"], tuple(data["reviewers"]), rows)
         named = data["fingerprint"]
     except (ValueError, KeyError, TypeError, RecursionError) as exc:
         raise DataError(f"{path} is damaged ({exc}). Make it again with: bakeoff review judgments") from exc
-    if found.fingerprint() != named:
+    if judgments.fingerprint() != named:
         raise DataError(
             f"{path} was edited after it was written. Change judgments in the review, and make it again."
         )
-    return found
+    return judgments
 
 
 def with_judgments(
@@ -129,14 +129,14 @@ def with_judgments(
     problems += _unread_problems(lost, reasons, "warning" if UNREAD in allowed else "error")
     reviewed = {row.query for row in (*holding, *lost)}
     rows = [place[name] for name in reviewed]
-    kept = truth.judgments.filter(
+    judgments = truth.judgments.filter(
         pa.array([query not in set(rows) for query in truth.judgments["query"].to_pylist()], pa.bool_())
     )
     remaining = [one for one in truth.problems if _concerns(one, reviewed)]
     missing = [one for one in truth.unread if one.query_id not in reviewed]
     pairs = dict.fromkeys((row.query, row.document) for row in lost)
     missing += [UnreadTruth(query, name, name, reasons[name]) for query, name in pairs]
-    table = pa.concat_tables([kept, _table(holding, place, _rows(documents, holding))])
+    table = pa.concat_tables([judgments, _table(holding, place, _rows(documents, holding))])
     return replace(truth, judgments=table, problems=(*remaining, *problems), unread=tuple(missing))
 
 

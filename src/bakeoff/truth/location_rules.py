@@ -62,16 +62,16 @@ class PlaceFinder:
         return hits(rule.source, rule.grade, whole_documents(sorted(set(rows))))
 
     def _places(self, rule: SpansRule) -> RuleMatches:
-        found: list[tuple[int, int, int]] = []
+        spans: list[tuple[int, int, int]] = []
         wrong: list[str] = []
         for place in rule.places:
             try:
-                found += self._spans.find(place)
+                spans += self._spans.find(place)
             except TruthError as exc:
                 unread = place.document and self.corpus.names.left_out(place.document)
                 wrong += [] if unread else [str(exc)]
         _raise(wrong)
-        columns = zip(*found, strict=True) if found else ([], [], [])
+        columns = zip(*spans, strict=True) if spans else ([], [], [])
         return hits(rule.source, rule.grade, ranges(*columns))
 
     def unmatched_titles(self, rule: Sections) -> list[str]:
@@ -86,9 +86,9 @@ class PlaceFinder:
         return [f"{_unmatched_text(wanted, titles, what)} The other titles count." for wanted in lost]
 
     def _headings(self, rule: Sections) -> RuleMatches:
-        known = self.corpus.sections
-        rows = _chosen(rule, known["section"], HEADING)
-        places = ranges(*(known[key].to_numpy() for key in ("doc", "start", "deep_end")))
+        sections = self.corpus.sections
+        rows = _chosen(rule, sections["section"], HEADING)
+        places = ranges(*(sections[key].to_numpy() for key in ("doc", "start", "deep_end")))
         return hits(rule.source, rule.grade, places.take(rows))
 
     def _labels(self, rule: Sections) -> list[RuleMatches]:
@@ -101,18 +101,18 @@ class PlaceFinder:
         return hits(rule.source, rule.grade, chunk_ranges(chunks).take(rows), chunking)
 
 
-def _chosen(rule: Sections, known: pa.ChunkedArray, what: str) -> np.ndarray:
+def _chosen(rule: Sections, titles_column: pa.ChunkedArray, what: str) -> np.ndarray:
     """Rows whose title contains one of the wanted alternatives; raises if none is found."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    titles = pc.unique(known).to_pylist()
+    titles = pc.unique(titles_column).to_pylist()
     good = [title for title in titles if any(matches(title, wanted) for wanted in rule.names)]
     if not good:
         other = "documents" if rule.over == "chunks" else "chunks"
         remedy = f"Fix the title, or use over: {other}."
         raise TruthError(lines=[f"{_unmatched_text(wanted, titles, what)} {remedy}" for wanted in rule.names])
-    return np.flatnonzero(pc.is_in(known, value_set=pa.array(good, known.type)).to_numpy())
+    return np.flatnonzero(pc.is_in(titles_column, value_set=pa.array(good, titles_column.type)).to_numpy())
 
 
 def _unmatched_text(wanted: str, titles: list[str], what: str) -> str:

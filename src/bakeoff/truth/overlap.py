@@ -73,8 +73,8 @@ def overlap_pairs(left: Ranges, right: Ranges, share: float = 0.0) -> OverlapPai
     past = np.searchsorted(starts, until, side="left")
     rows, places = _expand_ranges(first, np.maximum(past, first))
     others = order[places]
-    held = share_of_shorter(left.take(rows), right.take(others))
-    keep = (left.doc[rows] == right.doc[others]) & (held > 0) & (held >= share - 1e-9)
+    shares = share_of_shorter(left.take(rows), right.take(others))
+    keep = (left.doc[rows] == right.doc[others]) & (shares > 0) & (shares >= share - 1e-9)
     return OverlapPairs(rows[keep], others[keep])
 
 

@@ -236,8 +236,8 @@ def _rule(part: QueryPart) -> Rule | None:
 
 def _filters(parts: list[QueryPart]) -> tuple[Where, ...]:
     """Each query's filter; empty if there are none."""
-    found = tuple(tuple(one.condition(name) for name, one in part.filter.items()) for part in parts)
-    return found if any(found) else ()
+    filters = tuple(tuple(one.condition(name) for name, one in part.filter.items()) for part in parts)
+    return filters if any(filters) else ()
 
 
 def _query(part: QueryPart, defaults: LabelsPart) -> Query:

@@ -142,34 +142,34 @@ class _Resolver:
         self, corpus: TruthCorpus, chunkings: Mapping[str, pa.Table], seconds: float
     ) -> dict[tuple[int, Path], Answer]:
         """What every leaf of every rule matches."""
-        found: dict[tuple[int, Path], Answer] = {}
-        asked: list[tuple[int, Path]] = []
+        answers: dict[tuple[int, Path], Answer] = {}
+        places: list[tuple[int, Path]] = []
         texts: list[Sql | WordsRule] = []
         for query, rule in self._rules():
             for path, leaf in leaves(rule):
                 if isinstance(leaf, Sql | WordsRule):
-                    asked.append((query, path))
+                    places.append((query, path))
                     texts.append(leaf)
                 else:
-                    found[query, path] = _attempt(self.places, leaf)
-        found |= zip(asked, answer(texts, corpus, chunkings, seconds), strict=True)
-        return found
+                    answers[query, path] = _attempt(self.places, leaf)
+        answers |= zip(places, answer(texts, corpus, chunkings, seconds), strict=True)
+        return answers
 
     def _rules(self) -> Iterator[tuple[int, Rule]]:
         return ((query, rule) for query, rule in enumerate(self.queries.rules) if rule is not None)
 
     def truth(self) -> Truth:
         """The judgments of all queries."""
-        found: list[tuple[int, RuleMatches]] = []
+        matches: list[tuple[int, RuleMatches]] = []
         for place, query in enumerate(self.queries.queries):
             rule = self.queries.rules[place]
             if rule is not None:
-                found += [(place, part) for part in self._query(place, rule)]
+                matches += [(place, part) for part in self._query(place, rule)]
             elif not query.negative:
                 self._say(
                     "warning", place, (), "nothing is judged yet. Judge it in a review, or write its truth."
                 )
-        judgments = _table(found)
+        judgments = _table(matches)
         self.problems += _unjudged_copies(self.queries, self.corpus.table, judgments)
         return Truth(judgments, tuple(self.rule_hits), tuple(self.problems), tuple(self.unread))
 
@@ -258,9 +258,9 @@ class _Resolver:
         if rule.expected is None:
             return
         counts = ((rule.expected.documents, docs, "document"), (rule.expected.hits, _most(parts), "hit"))
-        for wanted, found, what in counts:
-            if wanted is not None and abs(found - wanted) > rule.expected.within * wanted:
-                text = f"{rule.source} finds {count(found, what)}, expected_count is {wanted:,}"
+        for expected, actual, what in counts:
+            if expected is not None and abs(actual - expected) > rule.expected.within * expected:
+                text = f"{rule.source} finds {count(actual, what)}, expected_count is {expected:,}"
                 self._say("warning", query, path, f"{text} (± {rule.expected.within:.0%}). Check the rule.")
 
     def _level(self, code: str) -> Level:
@@ -297,16 +297,16 @@ def _unjudged_copies(queries: QuerySet, documents: pa.Table, judgments: pa.Table
     relevant = judgments.filter(pc.greater(judgments["grade"], 0))
     judged = set(zip(judgments["query"].to_pylist(), judgments["doc"].to_pylist(), strict=True))
     alike = _same_text(documents, relevant["doc"].unique())
-    found: dict[int, tuple[int, int]] = {}
+    copies: dict[int, tuple[int, int]] = {}
     for query, doc in zip(relevant["query"].to_pylist(), relevant["doc"].to_pylist(), strict=True):
         copy = next((one for one in alike.get(doc, ()) if (query, one) not in judged), None)
         if copy is not None:
-            found.setdefault(query, (doc, copy))
-    if not found:
+            copies.setdefault(query, (doc, copy))
+    if not copies:
         return []
-    query, pair = next(iter(found.items()))
+    query, pair = next(iter(copies.items()))
     names = [documents["id"][doc].as_py() for doc in pair]
-    ids = [queries.queries[place].id for place in found]
+    ids = [queries.queries[place].id for place in copies]
     more = f" and {len(ids) - SHOWN:,} more" if len(ids) > SHOWN else ""
     whose = (
         "1 question has a right document" if len(ids) == 1 else f"{len(ids):,} questions have right documents"
@@ -331,8 +331,8 @@ def _same_text(documents: pa.Table, wanted: pa.Array) -> dict[int, list[int]]:
         places = pc.indices_nonzero(pc.is_in(pc.binary_length(block), value_set=lengths))
         near = block.take(places)
         same = pc.is_in(near, value_set=texts)
-        found = zip(places.filter(same).to_pylist(), near.filter(same).to_pylist(), strict=True)
-        for place, text in found:
+        pairs = zip(places.filter(same).to_pylist(), near.filter(same).to_pylist(), strict=True)
+        for place, text in pairs:
             groups.setdefault(text, []).append(begin + place)
     return {place: group for group in groups.values() if len(group) > 1 for place in group}
 
@@ -354,20 +354,20 @@ def _most(parts: list[RuleMatches]) -> int:
     return free + max(by_chunking.values(), default=0)
 
 
-def _table(found: list[tuple[int, RuleMatches]]) -> pa.Table:
+def _table(matches: list[tuple[int, RuleMatches]]) -> pa.Table:
     import pyarrow as pa
 
-    counts = [len(part) for _, part in found]
-    codes = np.repeat(np.arange(len(found)), counts)
-    at = concatenate_ranges(part.at for _, part in found)
+    counts = [len(part) for _, part in matches]
+    codes = np.repeat(np.arange(len(matches)), counts)
+    at = concatenate_ranges(part.at for _, part in matches)
     return JUDGMENTS.table(
         {
-            "query": np.array([query for query, _ in found], dtype=np.int32)[codes],
+            "query": np.array([query for query, _ in matches], dtype=np.int32)[codes],
             "doc": at.doc,
             "start": pa.array(at.start, mask=at.whole),
             "end": pa.array(at.end, mask=at.whole),
-            "grade": np.concatenate([np.zeros(0, np.int8), *(part.grade for _, part in found)]),
-            "source": pa.array([part.source for _, part in found], pa.string()).take(pa.array(codes)),
-            "chunking": pa.array([part.chunking for _, part in found], pa.string()).take(pa.array(codes)),
+            "grade": np.concatenate([np.zeros(0, np.int8), *(part.grade for _, part in matches)]),
+            "source": pa.array([part.source for _, part in matches], pa.string()).take(pa.array(codes)),
+            "chunking": pa.array([part.chunking for _, part in matches], pa.string()).take(pa.array(codes)),
         }
     )

@@ -49,10 +49,10 @@ def whole_documents(docs: Sequence[int]) -> Ranges:
     return ranges(docs, nothing, nothing)
 
 
-def unique(found: RuleMatches) -> RuleMatches:
+def unique(matches: RuleMatches) -> RuleMatches:
     """Each range once, with its highest grade, ordered by document and start."""
-    order = np.lexsort((-found.grade, found.at.end, found.at.start, found.at.doc))
-    ordered = found.take(order)
+    order = np.lexsort((-matches.grade, matches.at.end, matches.at.start, matches.at.doc))
+    ordered = matches.take(order)
     return ordered.take(np.flatnonzero(changes(ordered.at.doc, ordered.at.start, ordered.at.end)))
 
 

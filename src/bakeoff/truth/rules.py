@@ -185,6 +185,6 @@ def leaves(rule: Rule, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple
 def section_titles(rule: Rule | None, universal: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Target titles of a query's section rules, and what also counts for SecAcc: theirs, else `universal`."""
     parts = [leaf for _, leaf in leaves(rule) if isinstance(leaf, Sections)] if rule else []
-    wanted = tuple(name for part in parts for name in part.names)
+    titles = tuple(name for part in parts for name in part.names)
     own = tuple(dict.fromkeys(name for part in parts for name in part.universal))
-    return wanted, own or universal
+    return titles, own or universal

@@ -53,8 +53,8 @@ class SpanFinder:
             if place.name in rows:
                 row = self._chunkings[name].slice(rows[place.name], 1).to_pylist()[0]
                 return row["doc"], row["start"], row["end"]
-        known = [one for rows in self._chunk_rows.values() for one in rows]
-        near = difflib.get_close_matches(place.name, known[:MOST_NAMES], n=2)
+        names = [one for rows in self._chunk_rows.values() for one in rows]
+        near = difflib.get_close_matches(place.name, names[:MOST_NAMES], n=2)
         nearest = f" Nearest: {', '.join(near)}." if near else ""
         raise TruthError(
             f'no chunk has the id "{place.name}".{nearest} Ids come from the table under `chunks` in the experiment.'
@@ -93,18 +93,18 @@ class SpanFinder:
 
     def _passage(self, place: PassageRule) -> Span:
         docs = [self.corpus.names.one(place.document)] if place.document else range(len(self.corpus))
-        found = [(doc, *span) for doc in docs for span in passages(self.corpus.text(doc), place.text)]
-        if not found and place.document and self.corpus.kind(docs[0]) == "pdf":
-            found = [(docs[0], *span) for span in same_letters(self.corpus.text(docs[0]), place.text)]
-        if len(found) == 1:
-            return found[0]
+        spans = [(doc, *span) for doc in docs for span in passages(self.corpus.text(doc), place.text)]
+        if not spans and place.document and self.corpus.kind(docs[0]) == "pdf":
+            spans = [(docs[0], *span) for span in same_letters(self.corpus.text(docs[0]), place.text)]
+        if len(spans) == 1:
+            return spans[0]
         quoted = shorten(place.text)
         where = self.corpus.id(docs[0]) if place.document else "any document"
-        if not found:
+        if not spans:
             raise TruthError(f"passage {quoted} is not in {where}. Copy it from the text as it was read.")
-        some = " and ".join(f"{self.corpus.id(d)} line {self.corpus.line_of(d, s)}" for d, s, _ in found[:2])
+        some = " and ".join(f"{self.corpus.id(d)} line {self.corpus.line_of(d, s)}" for d, s, _ in spans[:2])
         raise TruthError(
-            f"passage {quoted} occurs {len(found)} times: {some}."
+            f"passage {quoted} occurs {len(spans)} times: {some}."
             " Quote more of it, or name the document: passage: {document: ..., text: ...}."
         )
 
@@ -118,18 +118,18 @@ class SpanFinder:
             raise TruthError(self._unknown_symbol(place.name, self.corpus.id(doc), known))
         return [(doc, *span) for span in known[place.name]]
 
-    def _unknown_symbol(self, name: str, document: str, known: Definitions) -> str:
+    def _unknown_symbol(self, name: str, document: str, definitions: Definitions) -> str:
         last = name.rsplit(".", 1)[-1]
-        inner = [other for other in known if other.rsplit(".", 1)[-1] == last]
-        near = dict.fromkeys([*inner, *difflib.get_close_matches(name, known, n=3, cutoff=0.5)])
-        some = ", ".join(list(near)[:3]) or ", ".join(list(known)[:3]) or "none"
+        inner = [other for other in definitions if other.rsplit(".", 1)[-1] == last]
+        near = dict.fromkeys([*inner, *difflib.get_close_matches(name, definitions, n=3, cutoff=0.5)])
+        some = ", ".join(list(near)[:3]) or ", ".join(list(definitions)[:3]) or "none"
         return f'no symbol "{name}" in {document}. Nearest: {some}. Names are dotted: Class.method.'
 
 
-def passages(text: str, wanted: str) -> list[tuple[int, int]]:
+def passages(text: str, passage: str) -> list[tuple[int, int]]:
     """Positions of a passage in a text: as written, else with any white space between its words."""
-    exact = [match.span() for match in re.finditer(re.escape(wanted), text)]
-    words = wanted.split()
+    exact = [match.span() for match in re.finditer(re.escape(passage), text)]
+    words = passage.split()
     if exact or len(words) < 2:
         return exact
     if not all(word in text for word in words):
@@ -137,6 +137,6 @@ def passages(text: str, wanted: str) -> list[tuple[int, int]]:
     return [match.span() for match in re.finditer(r"\s+".join(map(re.escape, words)), text)]
 
 
-def same_letters(text: str, wanted: str) -> list[tuple[int, int]]:
+def same_letters(text: str, passage: str) -> list[tuple[int, int]]:
     """Positions of a passage's letters, ignoring whitespace: PDF readers may split and join words."""
-    return [(span.start, span.end) for span in Words(text).places(Words(wanted).words)]
+    return [(span.start, span.end) for span in Words(text).places(Words(passage).words)]

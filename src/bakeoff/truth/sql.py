@@ -73,10 +73,10 @@ class SqlEngine:
 
     def rows(self, expressions: Sequence[str]) -> list[np.ndarray | TruthError]:
         """For each checked condition the rows where it is true, or why it could not be computed."""
-        found: list[np.ndarray | TruthError] = []
+        answers: list[np.ndarray | TruthError] = []
         for first in range(0, len(expressions), SCAN):
-            found += self._scan(expressions[first : first + SCAN])
-        return found
+            answers += self._scan(expressions[first : first + SCAN])
+        return answers
 
     def _scan(self, expressions: Sequence[str]) -> Sequence[np.ndarray | TruthError]:
         try:

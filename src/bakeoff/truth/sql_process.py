@@ -71,15 +71,15 @@ class SqlProcess(LimitedProcess):
         """For each condition, the numbers of the rows where it is true; raises TruthError if a limit is reached."""
         import numpy as np
 
-        found: list[list[np.ndarray]] = [[] for _ in scan.conditions]
+        matches: list[list[np.ndarray]] = [[] for _ in scan.conditions]
         self.start()
         first, end = 0, time.monotonic() + seconds
         for block in blocks:
             rows, numbers = self._ask(scan, block, end - time.monotonic(), seconds)
-            for known, more in zip(found, numbers, strict=True):
-                known.append(more + first)
+            for earlier, more in zip(matches, numbers, strict=True):
+                earlier.append(more + first)
             first += rows
-        return [np.concatenate([np.empty(0, np.int64), *parts]) for parts in found]
+        return [np.concatenate([np.empty(0, np.int64), *parts]) for parts in matches]
 
     def _ask(self, scan: Scan, block: bytes, left: float, seconds: float) -> tuple[int, list[np.ndarray]]:
         try:
@@ -118,10 +118,10 @@ def _true_rows(connection: duckdb.DuckDBPyConnection, scan: Scan) -> list[np.nda
     import numpy as np
 
     # CASE stops at the first clause that decides; a plain AND in a SELECT computes them all
-    wanted = ", ".join(
+    columns = ", ".join(
         f"CASE WHEN (\n{text}\n) THEN true END AS c{i}" for i, text in enumerate(scan.conditions)
     )
-    table = connection.sql(f"SELECT {wanted} FROM {scan.table}").to_arrow_table()  # noqa: S608
+    table = connection.sql(f"SELECT {columns} FROM {scan.table}").to_arrow_table()  # noqa: S608
     return [np.flatnonzero(column.is_valid().to_numpy()) for column in table.columns]
 
 

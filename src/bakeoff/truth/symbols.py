@@ -22,9 +22,9 @@ def definitions(text: str, kind: str, document: str) -> Definitions:
         return python(text, document)
     if language in GRAMMARS:
         return parse_definitions(text, language, document)
-    known = ", ".join(GRAMMARS)
+    supported = ", ".join(GRAMMARS)
     raise TruthError(
-        f'symbols are found in {known} files; "{document}" is {kind}. Use lines or passage for it.'
+        f'symbols are found in {supported} files; "{document}" is {kind}. Use lines or passage for it.'
     )
 
 
@@ -37,10 +37,10 @@ def python(text: str, document: str) -> Definitions:
             f'"{document}" is not valid Python ({exc}), so it has no symbols. Use lines or passage.'
         ) from exc
     place = _Places(text)
-    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    spans_by_name: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for name, node in _walk(tree.body, ""):
-        found[name].append(place.of(node))
-    return found
+        spans_by_name[name].append(place.of(node))
+    return spans_by_name
 
 
 def _walk(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.stmt]]:

@@ -29,18 +29,18 @@ _FREE = {"documents": scopes.document_texts, "sections": scopes.section_texts, "
 
 
 def answer(
-    wanted: Sequence[TextRule],
+    rules: Sequence[TextRule],
     corpus: TruthCorpus,
     chunkings: Mapping[str, pa.Table],
     seconds: float = SECONDS,
 ) -> list[Answer]:
     """What each rule matches (over chunks: in each chunking), or why it can't be run."""
-    answers: list[Answer] = [[] for _ in wanted]
-    for over in dict.fromkeys(rule.over for rule in wanted):
-        places = [place for place, rule in enumerate(wanted) if rule.over == over]
+    answers: list[Answer] = [[] for _ in rules]
+    for over in dict.fromkeys(rule.over for rule in rules):
+        places = [place for place, rule in enumerate(rules) if rule.over == over]
         with SqlProcess() as process:
             for scope in _scopes(over, corpus, chunkings):
-                found = _answer([wanted[place] for place in places], scope, seconds, process)
+                found = _answer([rules[place] for place in places], scope, seconds, process)
                 for place, answered in zip(places, found, strict=True):
                     answers[place] = _together(answers[place], answered)
         if over == "chunks" and not chunkings:
@@ -64,16 +64,16 @@ def _scopes(over: str, corpus: TruthCorpus, chunkings: Mapping[str, pa.Table]) -
 
 
 def _answer(
-    wanted: Sequence[TextRule], scope: TextTables, seconds: float, process: SqlProcess
+    rules: Sequence[TextRule], scope: TextTables, seconds: float, process: SqlProcess
 ) -> list[RuleMatches | TruthError]:
     arguments = scope.over, scope.rows, SYNONYMS[scope.over], seconds, scope.widen, scope.size, process
     with SqlEngine(*arguments) as engine:
-        checked = [_check_rule(rule, engine) for rule in wanted]
+        checked = [_check_rule(rule, engine) for rule in rules]
         sound = list(dict.fromkeys(text for text in checked if isinstance(text, str)))
         rows = dict(zip(sound, engine.rows(sound), strict=True))
     return [
         text if isinstance(text, TruthError) else _hits(rule, rows[text], scope)
-        for rule, text in zip(wanted, checked, strict=True)
+        for rule, text in zip(rules, checked, strict=True)
     ]
 
 
@@ -124,8 +124,8 @@ def _holds(words: str, case: bool) -> str:
     return f"contains(lower(text), lower({_quote(words)}))"
 
 
-def _escape(found: re.Match[str]) -> str:
-    char = found[1]
+def _escape(match: re.Match[str]) -> str:
+    char = match[1]
     return f"\\{char}" if char.isascii() else char
 
 

@@ -98,8 +98,8 @@ def _with_texts(corpus: TruthCorpus, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Add the text of each row's span."""
     places = zip(*(batch[key].to_pylist() for key in ("doc", "start", "end")), strict=True)
     texts = pa.array([corpus.text(doc)[start:end] for doc, start, end in places], pa.large_string())
-    kept = [name for name in batch.schema.names if name not in ("start", "end")]
-    return batch.select(kept).append_column("text", texts)
+    columns = [name for name in batch.schema.names if name not in ("start", "end")]
+    return batch.select(columns).append_column("text", texts)
 
 
 def _label_documents(corpus: TruthCorpus, batch: pa.RecordBatch) -> pa.RecordBatch:

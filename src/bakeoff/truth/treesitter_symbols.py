@@ -44,11 +44,11 @@ def parse_definitions(text: str, language: str, document: str) -> Definitions:
     return _in_characters(text, data, list(_Walk(data, grammar).visit(root.named_children, "", 0)))
 
 
-def _in_characters(text: str, data: bytes, found: Sequence[_Found]) -> Definitions:
-    places = sorted({place for _, span in found for place in span})
+def _in_characters(text: str, data: bytes, symbols: Sequence[_Found]) -> Definitions:
+    places = sorted({place for _, span in symbols for place in span})
     characters = dict(zip(places, to_characters(text, data, places), strict=True))
     by_name: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for name, (start, end) in found:
+    for name, (start, end) in symbols:
         by_name[name].append((characters[start], characters[end]))
     return by_name
 

@@ -84,13 +84,13 @@ def judged_spans(judgments: pa.Table, chunking: str, source: str | None = None) 
             " Resolve it on this chunking, or use over: documents or over: sections in its rules."
         )
     start, end = (table[key].fill_null(WHOLE).to_numpy() for key in ("start", "end"))
-    found = JudgedSpans(
+    spans = JudgedSpans(
         table["query"].to_numpy(),
         Ranges(table["doc"].to_numpy(), start, end),
         table["grade"].to_numpy(),
         bound,
     )
-    return found.take(np.flatnonzero(~bound | holds))
+    return spans.take(np.flatnonzero(~bound | holds))
 
 
 def judgments_from(judgments: pa.Table, source: str | None) -> pa.Table:
@@ -101,11 +101,11 @@ def judgments_from(judgments: pa.Table, source: str | None) -> pa.Table:
 
 
 def _of_source(judgments: pa.Table, source: str | None) -> pa.Table:
-    kept = judgments_from(judgments, source)
-    if source and not kept.num_rows:
-        known = ", ".join(sorted(judgments["source"].unique().to_pylist()))
-        raise TruthError(f'no judgment has the source "{source}". Sources: {known or "none"}.')
-    return kept
+    rows = judgments_from(judgments, source)
+    if source and not rows.num_rows:
+        sources = ", ".join(sorted(judgments["source"].unique().to_pylist()))
+        raise TruthError(f'no judgment has the source "{source}". Sources: {sources or "none"}.')
+    return rows
 
 
 def unit_items(chunks: pa.Table, unit: Unit) -> np.ndarray:
@@ -131,15 +131,15 @@ def derive_units(
     source: str | None = None,
 ) -> Judged:
     """Judgments of units under a chunking; an item's highest grade counts."""
-    held = judged_spans(judgments, chunking, source)
+    spans = judged_spans(judgments, chunking, source)
     if unit is Unit.ANSWER:
-        answers = _answers(held)
+        answers = _answers(spans)
         return Judged(answers.query, np.arange(len(answers.at), dtype=np.int64), answers.grade)
     if unit is Unit.DOCUMENT:
-        return _highest(held.query, held.at.doc.astype(np.int64), held.grade)
+        return _highest(spans.query, spans.at.doc.astype(np.int64), spans.grade)
     items = unit_items(chunks, unit)
-    pairs = _relevant(held, chunk_ranges(chunks), conventions.overlap_share)
-    return _highest(held.query[pairs.left], items[pairs.right], held.grade[pairs.left])
+    pairs = _relevant(spans, chunk_ranges(chunks), conventions.overlap_share)
+    return _highest(spans.query[pairs.left], items[pairs.right], spans.grade[pairs.left])
 
 
 def collapse_ranking(
@@ -169,12 +169,12 @@ def collapse_ranking(
         answers = _answers(judged_spans(judgments, chunking, source))
         row, item = _answers_in(answers, chunks, conventions.overlap_share, query, chunk)
     first = _first(query[row], item)
-    kept = row[first]
+    rows = row[first]
     return RankedUnits(
-        query[kept].astype(np.int32),
+        query[rows].astype(np.int32),
         item[first].astype(np.int64),
-        score[kept],
-        _places_of_rows(query)[kept] + 1 if conventions.k_counts == "chunks" else None,
+        score[rows],
+        _places_of_rows(query)[rows] + 1 if conventions.k_counts == "chunks" else None,
     )
 
 
@@ -215,12 +215,12 @@ def _places_of_rows(query: np.ndarray) -> np.ndarray:
     return np.arange(len(query)) - starts[np.cumsum(fresh) - 1] if len(query) else np.zeros(0, np.int64)
 
 
-def _relevant(held: JudgedSpans, chunks: Ranges, overlap: float) -> OverlapPairs:
+def _relevant(spans: JudgedSpans, chunks: Ranges, overlap: float) -> OverlapPairs:
     """Pairs of judgment and chunk: by shared characters, or equal if a chunk was judged."""
-    pairs = overlap_pairs(held.at, chunks, overlap)
-    left, right = held.at.take(pairs.left), chunks.take(pairs.right)
+    pairs = overlap_pairs(spans.at, chunks, overlap)
+    left, right = spans.at.take(pairs.left), chunks.take(pairs.right)
     same = (left.start == right.start) & (left.end == right.end)
-    keep = ~held.bound[pairs.left] | same
+    keep = ~spans.bound[pairs.left] | same
     return OverlapPairs(pairs.left[keep], pairs.right[keep])
 
 
@@ -234,14 +234,14 @@ def _answers(held: JudgedSpans) -> JudgedSpans:
             f"{len(without)} queries (in file order: {some}) are judged by whole documents, which don't "
             "locate the answer. Measure documents, or add lines, a passage, a symbol or sections."
         )
-    found = held.take(spans)
-    order = np.lexsort((-found.grade, found.at.end, found.at.start, found.at.doc, found.query))
-    found = found.take(order)
-    first = np.flatnonzero(changes(found.query, found.at.doc, found.at.start, found.at.end))
+    answers = held.take(spans)
+    order = np.lexsort((-answers.grade, answers.at.end, answers.at.start, answers.at.doc, answers.query))
+    answers = answers.take(order)
+    first = np.flatnonzero(changes(answers.query, answers.at.doc, answers.at.start, answers.at.end))
     if not len(first):
-        return found
+        return answers
     # a span that is also judged as a chunk is found by overlap, as any span
-    return replace(found.take(first), bound=np.logical_and.reduceat(found.bound, first))
+    return replace(answers.take(first), bound=np.logical_and.reduceat(answers.bound, first))
 
 
 def _answers_in(

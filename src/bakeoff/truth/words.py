@@ -38,32 +38,32 @@ class Words:
     """Normalised words of a text, and their positions."""
 
     def __init__(self, text: str) -> None:
-        found = list(_WORD.finditer(text))
-        self.words = [unicodedata.normalize("NFKC", one[0]).casefold() for one in found]
-        self.starts = [one.start() for one in found]
-        self.ends = [one.end() for one in found]
+        matches = list(_WORD.finditer(text))
+        self.words = [unicodedata.normalize("NFKC", one[0]).casefold() for one in matches]
+        self.starts = [one.start() for one in matches]
+        self.ends = [one.end() for one in matches]
 
     def between(self, start: int, end: int) -> tuple[int, int]:
         """First and past-the-last word within characters, at least in part."""
         return bisect_left(self.ends, start + 1), bisect_left(self.starts, end)
 
-    def find(self, wanted: list[str], near: int) -> Span | None:
+    def find(self, words: list[str], near: int) -> Span | None:
         """The nearest contiguous words; else contiguous letters; else the stretch with most of them."""
-        at = self._in_a_row(wanted, near)
+        at = self._in_a_row(words, near)
         if at is None:
-            target = "".join(wanted)
+            target = "".join(words)
             return self._letters_in_a_row(target, near) or (
-                self._most(target) if len(wanted) > WHOLE_WORDS else None
+                self._most(target) if len(words) > WHOLE_WORDS else None
             )
-        return Span(self.starts[at], self.ends[at + len(wanted) - 1])
+        return Span(self.starts[at], self.ends[at + len(words) - 1])
 
-    def places(self, wanted: list[str]) -> list[Span]:
+    def places(self, words: list[str]) -> list[Span]:
         """All spans with the same contiguous letters."""
-        target = "".join(wanted)
+        target = "".join(words)
         return [self._words_around(at, at + len(target)) for at in self._same_letters(target)]
 
-    def _in_a_row(self, wanted: list[str], near: int) -> int | None:
-        places = [at for at in self._places.get(wanted[0], ()) if self.words[at : at + len(wanted)] == wanted]
+    def _in_a_row(self, words: list[str], near: int) -> int | None:
+        places = [at for at in self._places.get(words[0], ()) if self.words[at : at + len(words)] == words]
         return min(places, key=lambda at: abs(at - near), default=None)
 
     def _letters_in_a_row(self, target: str, near: int) -> Span | None:
@@ -75,11 +75,11 @@ class Words:
 
     def _same_letters(self, target: str) -> list[int]:
         letters, ends = self._letters
-        found = _occurrences(letters, target) if target else []
+        positions = _occurrences(letters, target) if target else []
         if len(target) > WHOLE_LETTERS:
-            return found
+            return positions
         edges = {0, *ends}
-        return [at for at in found if at in edges and at + len(target) in edges]
+        return [at for at in positions if at in edges and at + len(target) in edges]
 
     def _most(self, target: str) -> Span | None:
         """The stretch with most of the wanted letters, if it has enough of them."""
@@ -99,10 +99,10 @@ class Words:
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        positions: dict[str, list[int]] = {}
         for at, word in enumerate(self.words):
-            found.setdefault(word, []).append(at)
-        return found
+            positions.setdefault(word, []).append(at)
+        return positions
 
     @cached_property
     def _letters(self) -> tuple[str, list[int]]:
@@ -110,13 +110,13 @@ class Words:
         return "".join(self.words), list(accumulate(map(len, self.words)))
 
 
-def _occurrences(text: str, wanted: str) -> list[int]:
+def _occurrences(text: str, words: str) -> list[int]:
     """Positions of a text in another, overlapping or not."""
-    found, at = [], text.find(wanted)
+    positions, at = [], text.find(words)
     while at >= 0:
-        found.append(at)
-        at = text.find(wanted, at + 1)
-    return found
+        positions.append(at)
+        at = text.find(words, at + 1)
+    return positions
 
 
 def _densest(hits: list[int], width: int) -> tuple[int, int]:

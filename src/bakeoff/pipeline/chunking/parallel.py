@@ -101,8 +101,8 @@ class _ChunkProcesses:
             documents.slice(begin, end - begin) for begin, end in _slices(sizes, len(self._all) * SLICES)
         ]
         largest = sorted(range(len(parts)), key=lambda i: -parts[i].nbytes)
-        asked = {i: self._threads.submit(self._ask, parts[i]) for i in largest}
-        answers = [asked[i].result() for i in range(len(parts))]
+        futures = {i: self._threads.submit(self._ask, parts[i]) for i in largest}
+        answers = [futures[i].result() for i in range(len(parts))]
         return BatchRows(
             [n for counts, _ in answers for n in counts], pa.concat_tables([t for _, t in answers])
         )

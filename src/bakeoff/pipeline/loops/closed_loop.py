@@ -73,8 +73,8 @@ def closed_loop(
     until all have done so and the clock reaches `begin`. `halt` ends the loop early; with `keep`, Ctrl-C
     returns what was measured."""
     check_workers(threads, len(vectors))
-    asked = list(vectors)
-    answers: list[Hits | None] = [None] * len(asked)
+    queries = list(vectors)
+    answers: list[Hits | None] = [None] * len(queries)
     clients = [_Client() for _ in range(threads)]
     shared = itertools.count()
 
@@ -83,10 +83,12 @@ def closed_loop(
         started = time.perf_counter_ns()
         until = NEVER if seconds is None else crew.begin_at() + int(seconds * 1e9)
         alone = threads == 1 and seconds is None
-        mine = _alone(crew, len(asked)) if alone else _remaining_numbers(crew, shared, seconds, len(asked))
+        mine = (
+            _alone(crew, len(queries)) if alone else _remaining_numbers(crew, shared, seconds, len(queries))
+        )
         _rounds(
             search=search,
-            asked=asked,
+            asked=queries,
             k=k,
             query=query,
             mine=mine,
@@ -99,7 +101,7 @@ def closed_loop(
         clients[number].span = (started, time.perf_counter_ns())
 
     crew = run_client_threads(work, threads, timeout=timeout, deadline=deadline, halt=halt, keep=keep)
-    return _loop(clients, answers, crew, None if seconds is not None else len(asked))
+    return _loop(clients, answers, crew, None if seconds is not None else len(queries))
 
 
 def check_workers(workers: int, queries: int) -> None:

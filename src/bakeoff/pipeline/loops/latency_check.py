@@ -57,7 +57,7 @@ class LatencyCheck:
 def check_latency(
     legs: Sequence[StepResult],
     searches: Sequence[Search],
-    asked: Sequence[SearchRequest],
+    requests: Sequence[SearchRequest],
     others: Sequence[SearchRequest],
 ) -> LatencyCheck:
     """Send a few queries of a system's searches through load's loop, and compare with the run.
@@ -69,7 +69,7 @@ def check_latency(
 
     times = [np.asarray(leg.milliseconds) for leg in legs]
     chosen = _spread(times[0].shape[1], sum(float(np.median(one)) for one in times))
-    some, warm = [asked[i] for i in chosen], others[: max(1, len(chosen) // 3)]
+    some, warm = [requests[i] for i in chosen], others[: max(1, len(chosen) // 3)]
     run_ms = sum(float(np.median(one[:, chosen])) for one in times)
     load_ms = float("inf")
     for _ in range(TRIES):
@@ -85,10 +85,10 @@ def check_latency(
     return LatencyCheck(len(chosen), run_ms, load_ms, repeat_ms)
 
 
-def _load_loop(search: Search, asked: Sequence[SearchRequest], warm: Sequence[SearchRequest]) -> LoopTimes:
+def _load_loop(search: Search, requests: Sequence[SearchRequest], warm: Sequence[SearchRequest]) -> LoopTimes:
     """Run the loop of `load` with one client; only the durations matter."""
     return closed_loop(
-        lambda one, _k, _query: cast(Hits, search(one)), asked, 0, None, before=lambda: _each(search, warm)
+        lambda one, _k, _query: cast(Hits, search(one)), requests, 0, None, before=lambda: _each(search, warm)
     )
 
 
@@ -100,12 +100,14 @@ def latencies_differ(one: float, other: float) -> bool:
 
 def latency_disagreements(timings: pa.Table) -> list[str]:
     """Return a sentence for each system whose latency disagrees with load's loop."""
-    found: dict[str, dict[str, float | None]] = {}
+    differences: dict[str, dict[str, float | None]] = {}
     for row in timings.to_pylist():
         if row["phase"] == PHASE:
-            found.setdefault(row["system"], {})[row["statistic"].removesuffix("_median_ms")] = row["value"]
+            differences.setdefault(row["system"], {})[row["statistic"].removesuffix("_median_ms")] = row[
+                "value"
+            ]
     sentences = []
-    for system, values in found.items():
+    for system, values in differences.items():
         run_ms, load_ms, repeat_ms = (values.get(name) for name in ("run", "load", "repeat"))
         if run_ms is not None and load_ms is not None and latencies_differ(run_ms, load_ms):
             sentences.append(_sentence(system, run_ms, load_ms, repeat_ms))
@@ -130,24 +132,26 @@ def _spread(count: int, median_ms: float) -> list[int]:
     import numpy as np
 
     affordable = int(SECONDS * 1000 / max(median_ms, 1e-6))
-    wanted = min(count, MOST, max(LEAST, affordable))
-    return [int(i) for i in np.unique(np.linspace(0, count - 1, wanted).round())]
+    size = min(count, MOST, max(LEAST, affordable))
+    return [int(i) for i in np.unique(np.linspace(0, count - 1, size).round())]
 
 
-def _repeat_queries(search: Search, asked: Sequence[SearchRequest], warm: Sequence[SearchRequest]) -> float:
+def _repeat_queries(
+    search: Search, requests: Sequence[SearchRequest], warm: Sequence[SearchRequest]
+) -> float:
     """Run the same queries again on this thread, the way the run does; returns the median milliseconds."""
     import numpy as np
 
     _each(search, warm)
-    return float(np.median([_time_query(search, one) for one in asked])) / 1e6
+    return float(np.median([_time_query(search, one) for one in requests])) / 1e6
 
 
-def _time_query(search: Search, asked: SearchRequest) -> int:
+def _time_query(search: Search, request: SearchRequest) -> int:
     begin = time.perf_counter_ns()
-    search(asked)
+    search(request)
     return time.perf_counter_ns() - begin
 
 
-def _each(search: Search, asked: Sequence[SearchRequest]) -> None:
-    for one in asked:
+def _each(search: Search, requests: Sequence[SearchRequest]) -> None:
+    for one in requests:
         search(one)

@@ -25,12 +25,12 @@ class OtherEncoding:
 def other_encodings(corpus: ReadCorpus) -> list[OtherEncoding]:
     """The documents that are not UTF-8, guesses first."""
     read = ((name, json.loads(fields)) for name, fields in _with_field(corpus, '"encoding"'))
-    found = [
+    encodings = [
         OtherEncoding(name, fields["encoding"], fields.get("encoding_basis", ""))
         for name, fields in read
         if fields["encoding"] not in UTF8
     ]
-    return sorted(found, key=lambda one: one.basis != "guessed")
+    return sorted(encodings, key=lambda one: one.basis != "guessed")
 
 
 def documents_with_a_mark(corpus: ReadCorpus) -> set[str]:
@@ -43,18 +43,18 @@ def _with_field(corpus: ReadCorpus, written: str) -> list[tuple[str, str]]:
     import pyarrow.compute as pc
 
     documents = corpus.documents.select(["id", "fields"])
-    found = documents.filter(pc.match_substring(documents["fields"], written))
-    return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+    rows = documents.filter(pc.match_substring(documents["fields"], written))
+    return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
 
-def encoding_sentence(found: Sequence[OtherEncoding]) -> str:
+def encoding_sentence(encodings: Sequence[OtherEncoding]) -> str:
     """Sentence on the files that are not UTF-8, their encodings, and what to do; '' if all are UTF-8."""
-    if not found:
+    if not encodings:
         return ""
-    kinds = Counter((one.encoding, one.basis) for one in found)
+    kinds = Counter((one.encoding, one.basis) for one in encodings)
     counted = ", ".join(f"{count:,} as {name} ({basis})" for (name, basis), count in kinds.most_common())
-    named = [f"{one.document} ({one.encoding})" for one in found[:SHOWN]]
-    more = f" and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
-    files = "1 file is" if len(found) == 1 else f"{len(found):,} files are"
-    advice = " If that is wrong, set `encoding:` in the corpus." if found[0].basis == "guessed" else ""
+    named = [f"{one.document} ({one.encoding})" for one in encodings[:SHOWN]]
+    more = f" and {len(encodings) - SHOWN:,} more" if len(encodings) > SHOWN else ""
+    files = "1 file is" if len(encodings) == 1 else f"{len(encodings):,} files are"
+    advice = " If that is wrong, set `encoding:` in the corpus." if encodings[0].basis == "guessed" else ""
     return f"{files} not UTF-8; read {counted}: {', '.join(named)}{more}.{advice}"

@@ -73,17 +73,17 @@ class ReaderProcesses:
     def read(self, items: Sequence[SourceItem]) -> list[Answer]:
         """Return the document of each item, or the reason why there is none, in order."""
         waiting = iter(items)  # a shared queue, so that a slow file occupies only its own process
-        asked = [self._threads.submit(self._read_waiting, process, waiting) for process in self._processes]
-        answers = {answer.id: answer for one in asked for answer in one.result()}
+        futures = [self._threads.submit(self._read_waiting, process, waiting) for process in self._processes]
+        answers = {answer.id: answer for one in futures for answer in one.result()}
         return [answers[item.id] for item in items]
 
     def _read_waiting(self, process: _Process | None, waiting: Iterator[SourceItem]) -> list[Answer]:
         """Read items until the queue is empty."""
-        found = []
+        outcomes = []
         while (file := self._next(waiting)) is not None:
-            found.append(self._answer(process, file))
+            outcomes.append(self._answer(process, file))
             self._on_read(1)
-        return found
+        return outcomes
 
     def _next(self, waiting: Iterator[SourceItem]) -> Found | None:
         """Fetch the next item from the source; one thread at a time."""

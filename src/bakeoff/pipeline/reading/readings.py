@@ -38,19 +38,19 @@ def read_corpus(plan: Plan, context: StageContext, sample: Sample | None = None)
     resolved on that. `readings` holds the documents of each reading, empty for those it couldn't read.
     """
     source = registry.load("sources", plan.source.name)(plan.source.params)
-    found = {
+    corpora = {
         reading.label: read_documents(plan.source, source, context, sample, reading=reading)
         for reading in plan.readings
     }
-    for sentence in _unused_readers(plan.readings, next(iter(found.values()))):
+    for sentence in _unused_readers(plan.readings, next(iter(corpora.values()))):
         context.emit(WarningRaised(sentence))
-    corpus = next(iter(found.values()))
+    corpus = next(iter(corpora.values()))
     language = plan.settings.language or detect_language(_sample_texts(corpus))
     has_language = plan.settings.language is not None
-    found = {
-        label: replace(one, language=language, language_given=has_language) for label, one in found.items()
+    corpora = {
+        label: replace(one, language=language, language_given=has_language) for label, one in corpora.items()
     }
-    return next(iter(found.values())) if len(found) == 1 else _align(found)
+    return next(iter(corpora.values())) if len(corpora) == 1 else _align(corpora)
 
 
 def _sample_texts(corpus: ReadCorpus) -> list[str]:
@@ -95,9 +95,9 @@ def _document_of(place: PassageRule, docs: Sequence[int], readings: list[list[st
         return docs[0]
     for search in (passages, same_letters):
         for texts in readings:
-            found = [doc for doc in docs for _ in search(texts[doc], place.text)]
-            if len(found) == 1:
-                return found[0]
+            matches = [doc for doc in docs for _ in search(texts[doc], place.text)]
+            if len(matches) == 1:
+                return matches[0]
     return None
 
 
@@ -150,9 +150,9 @@ def _unused_readers(readings: tuple[Reading, ...], corpus: ReadCorpus) -> list[s
     return [f"readers: no file is of the kind {kind}." for kind in named if kind not in kinds]
 
 
-def _align(found: dict[str, ReadCorpus]) -> ReadCorpus:
+def _align(corpora: dict[str, ReadCorpus]) -> ReadCorpus:
     """Align the readings to the same rows, and choose the text that truth is resolved on."""
-    rows = {label: _by_id(corpus.documents) for label, corpus in found.items()}
+    rows = {label: _by_id(corpus.documents) for label, corpus in corpora.items()}
     ids = sorted({name for table in rows.values() for name in table})
     first = {name: next(table[name] for table in rows.values() if name in table) for name in ids}
     readings = {
@@ -161,9 +161,9 @@ def _align(found: dict[str, ReadCorpus]) -> ReadCorpus:
             documents=_table(corpus, [rows[label].get(name) or _unread(first[name]) for name in ids]),
             fingerprint=fingerprint("reading", corpus.fingerprint, ids),
         )
-        for label, corpus in found.items()
+        for label, corpus in corpora.items()
     }
-    reference = next(iter(found.values()))
+    reference = next(iter(corpora.values()))
     return replace(
         reference,
         documents=_table(reference, [first[name] for name in ids]),

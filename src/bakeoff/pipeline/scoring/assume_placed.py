@@ -42,14 +42,14 @@ def assume_placed(
 def _golds(passages: RetrievedPassages, judgments: pa.Table, *, by_document: bool) -> dict[int, list[int]]:
     """The relevant places of each query as passages, highest grade first; whole documents, or the judged
     spans."""
-    found: dict[int, dict[int, int]] = {}
+    golds: dict[int, dict[int, int]] = {}
     for row in judgments.select(["query", "doc", "start", "end", "grade"]).to_pylist():
         if row["grade"] <= 0 or (not by_document and row["start"] is None):
             continue
         number = passages.add(row["doc"], None if by_document else (row["start"], row["end"]))
-        grades = found.setdefault(row["query"], {})
+        grades = golds.setdefault(row["query"], {})
         grades[number] = max(row["grade"], grades.get(number, 0))
-    return {query: sorted(grades, key=lambda one: (-grades[one], one)) for query, grades in found.items()}
+    return {query: sorted(grades, key=lambda one: (-grades[one], one)) for query, grades in golds.items()}
 
 
 def _assume(hits: Hits, passages: RetrievedPassages, golds: list[int], share: float | None) -> Hits:
@@ -77,11 +77,11 @@ def _first_held(
     given."""
     import numpy as np
 
-    ranked, wanted = passages.ranges(served), passages.ranges(np.array(golds))
+    ranked, gold_ranges = passages.ranges(served), passages.ranges(np.array(golds))
     pairs = (
-        overlap_pairs(wanted, ranked, share)
+        overlap_pairs(gold_ranges, ranked, share)
         if share is not None
-        else OverlapPairs(*np.nonzero(wanted.doc[:, None] == ranked.doc[None, :]))
+        else OverlapPairs(*np.nonzero(gold_ranges.doc[:, None] == ranked.doc[None, :]))
     )
     first = dict.fromkeys(golds, -1)
     for at, rank in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True):

@@ -63,11 +63,11 @@ class ScoringInputs:
         full = np.array([len(hit.ids) >= depth for hit in self.ranking.hits])
         short = full & (read < budget)
         if short.any():
-            wanted = int(np.ceil(depth * budget / max(float(read[short].min()), 1.0) * 1.2))
+            needed = int(np.ceil(depth * budget / max(float(read[short].min()), 1.0) * 1.2))
             raise SystemFailure(
                 f"{measure} cannot be computed: the {depth} chunks retrieved per query hold as few as "
                 f"{int(read[short].min())} tokens ({int(short.sum())} of {len(full)} queries stay below the budget). "
-                f"Set depth: {wanted}, or lower the budget."
+                f"Set depth: {needed}, or lower the budget."
             )
 
 
@@ -95,9 +95,9 @@ class UnitJudgments:
         """Query and chunk of every relevant chunk."""
         from bakeoff.truth.units import derive_units
 
-        found = derive_units(self._table, *self._chunking, Unit.CHUNK, conventions=self._scored.conventions)
-        kept = found.grade > 0
-        return found.query[kept], found.item[kept]
+        units = derive_units(self._table, *self._chunking, Unit.CHUNK, conventions=self._scored.conventions)
+        relevant = units.grade > 0
+        return units.query[relevant], units.item[relevant]
 
     def ceiling(self, measure: Measure, depth: int | None = None) -> np.ndarray | None:
         """Best possible value of a measure for each query, within the first `depth` chunks if given; None if
@@ -136,8 +136,8 @@ class UnitJudgments:
         others = [measure for measure in measures if measure not in by_chunks]
         passes = [(others, usual), (by_chunks, replace(usual, k_counts="chunks"))]
         rows = query, chunk, score
-        found = [self._pass(rows, chosen, rules, order) for chosen, rules in passes if chosen]
-        return evaluate_alongside(found, measures)
+        scores = [self._pass(rows, chosen, rules, order) for chosen, rules in passes if chosen]
+        return evaluate_alongside(scores, measures)
 
     def counts_chunks(self, measure: Measure) -> bool:
         """Whether k and ranks count chunks for a measure, by the conventions or its own definition."""

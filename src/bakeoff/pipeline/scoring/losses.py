@@ -78,8 +78,8 @@ def best_reachable(
     def best(query: np.ndarray, chunk: np.ndarray, first: np.ndarray | None = None) -> np.ndarray:
         order = np.argsort(query, kind="stable")
         rank = np.zeros(len(query)) if first is None else first
-        found = judging.scores(query[order], chunk[order], rank[order], [primary], order="best").values[:, 0]
-        return found if within is None else np.minimum(found, within)
+        scores = judging.scores(query[order], chunk[order], rank[order], [primary], order="best").values[:, 0]
+        return scores if within is None else np.minimum(scores, within)
 
     found = {} if limit is None else {CEILING: limit}
     if within is not None:

@@ -70,18 +70,18 @@ def _neighbours(measure: Measure, plan: Plan, chunks: Mapping[str, int]) -> str:
     if measure.needs is not RequiredInput.NEIGHBOURS:
         return ""
     systems = [system for system in plan.systems if searches_vectors(system)]
-    wanted = measure.k or 0 if measure.name == "kNN" else TRUE_NEIGHBOURS
+    needed = measure.k or 0 if measure.name == "kNN" else TRUE_NEIGHBOURS
     for system in systems:
         depth = system.depth or plan.settings.depth
-        if depth < wanted:
+        if depth < needed:
             return (
-                f"{measure} needs the {wanted} nearest chunks, but only {depth} are retrieved. "
-                f"Set depth: {wanted} or more."
+                f"{measure} needs the {needed} nearest chunks, but only {depth} are retrieved. "
+                f"Set depth: {needed} or more."
             )
         count = chunks.get(system.chunker.label)
-        if count is not None and count < wanted:
+        if count is not None and count < needed:
             return (
-                f"{measure} needs the {wanted} nearest chunks, but {system.chunker.label} makes only "
+                f"{measure} needs the {needed} nearest chunks, but {system.chunker.label} makes only "
                 f"{count:,}. Remove it, or measure a larger corpus."
             )
     return ""

@@ -56,8 +56,8 @@ def _by_judgments(scored: ScoringInputs, measures: list[Measure]) -> dict[Measur
         groups.setdefault(key, []).append(measure)
     columns: dict[Measure, np.ndarray] = {}
     for (unit, *_), chosen in groups.items():
-        known = scored.chunking.whole or not needs_whole_corpus(chosen[0])
-        columns |= _at_unit(scored, unit, chosen) if known else _unknown(scored, chosen)
+        complete = scored.chunking.whole or not needs_whole_corpus(chosen[0])
+        columns |= _at_unit(scored, unit, chosen) if complete else _unknown(scored, chosen)
     return columns
 
 
@@ -92,8 +92,8 @@ def _by_spans(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, n
     columns = {}
     for measure in measures:
         read = retrieved if measure.budget is None else retrieved.where(scored.affordable(measure))
-        found = span_scores(read, _gold_spans(scored, measure.source), everyone, measure.k or len(query))
-        columns[measure] = getattr(found, names[measure.name])
+        scores = span_scores(read, _gold_spans(scored, measure.source), everyone, measure.k or len(query))
+        columns[measure] = getattr(scores, names[measure.name])
     return columns
 
 
@@ -123,8 +123,8 @@ def _by_sections(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure
         conventions = replace(scored.conventions, universal_sections=universal)
         served = by_query[place]
         for measure in measures:
-            found = section_scores(served, targets, measure.k or len(served), conventions)
-            columns[measure][place] = getattr(found, names[measure.name])
+            scores = section_scores(served, targets, measure.k or len(served), conventions)
+            columns[measure][place] = getattr(scores, names[measure.name])
     return columns
 
 
@@ -138,8 +138,8 @@ def _by_tokens(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, 
     everyone = np.arange(len(scored.queries.queries))
     columns = {}
     for m in measures:
-        kept = slice(None) if m.budget is None else scored.affordable(m)
-        columns[m] = tokens_at(query[kept], rank[kept], counts[chunk][kept], everyone, m.k or len(query))
+        rows = slice(None) if m.budget is None else scored.affordable(m)
+        columns[m] = tokens_at(query[rows], rank[rows], counts[chunk][rows], everyone, m.k or len(query))
     return columns
 
 
@@ -184,16 +184,16 @@ def _recalls(
     from bakeoff.measures.neighbours import knn_recall, recall_of_100
 
     deepest = max((measure.k or 0 for measure in measures if measure.name != "R100"), default=0)
-    (found, near), (exact, nearest) = (_tables(leg, deepest) for leg in legs)
+    (retrieved, near), (exact, nearest) = (_tables(leg, deepest) for leg in legs)
     tolerance = scored.conventions.knn_tolerance
     columns = {}
     for measure in measures:
         k = measure.k or 0
         if measure.name == "R100":
-            columns[measure] = recall_of_100(found, exact, k)
+            columns[measure] = recall_of_100(retrieved, exact, k)
         else:
             columns[measure] = knn_recall(
-                found, exact, k, found_distance=-near, exact_distance=-nearest, tolerance=tolerance
+                retrieved, exact, k, found_distance=-near, exact_distance=-nearest, tolerance=tolerance
             )
     return columns
 
@@ -208,11 +208,11 @@ def _neighbours_judged(
     from bakeoff.measures.evaluate import evaluate
     from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
 
-    found, exact = (flatten_rankings(leg) for leg in legs)
-    kept = _ranks(legs[1]) <= TRUE_NEIGHBOURS
+    retrieved, exact = (flatten_rankings(leg) for leg in legs)
+    near = _ranks(legs[1]) <= TRUE_NEIGHBOURS
     scores = evaluate(
-        RankingArrays(*found),
-        JudgmentArrays.from_columns(exact[0][kept], exact[1][kept], np.ones(int(kept.sum()), np.int8)),
+        RankingArrays(*retrieved),
+        JudgmentArrays.from_columns(exact[0][near], exact[1][near], np.ones(int(near.sum()), np.int8)),
         measures,
         conventions=replace(scored.conventions, order="served", score_precision="double"),
         queries=np.arange(len(scored.queries.queries)),
@@ -293,11 +293,11 @@ def _sources(scored: ScoringInputs, source: str) -> list[str]:
     from bakeoff.truth.units import judgments_from
 
     table = judgments_from(scored.truth.judgments, source)
-    found: dict[int, dict[str, None]] = {}
+    sources: dict[int, dict[str, None]] = {}
     for query, name in zip(table["query"].to_pylist(), table["source"].to_pylist(), strict=True):
-        found.setdefault(query, {})[name] = None
+        sources.setdefault(query, {})[name] = None
     missing = {one.query_id for one in scored.truth.unread}
     return [
-        "+".join(found.get(place, {})) + (INCOMPLETE if query.id in missing else "")
+        "+".join(sources.get(place, {})) + (INCOMPLETE if query.id in missing else "")
         for place, query in enumerate(scored.queries.queries)
     ]

@@ -193,12 +193,12 @@ def _about(doc: np.ndarray, judged: np.ndarray, served: list[np.ndarray]) -> np.
     """Row numbers of the served chunks and of all chunks in judged documents, ascending."""
     import numpy as np
 
-    wanted = np.zeros(len(doc), bool)
+    chosen = np.zeros(len(doc), bool)
     for ids in served:
-        wanted[ids] = True
+        chosen[ids] = True
     documents = np.zeros(int(max(doc.max(initial=0), judged.max(initial=0))) + 1, bool)
     documents[judged] = True
-    return np.flatnonzero(wanted | documents[doc])
+    return np.flatnonzero(chosen | documents[doc])
 
 
 def _rest(

@@ -23,20 +23,22 @@ TieRow = tuple[str, str, float, float, float | None]
 def tied_rows(scored: ScoringInputs, measures: list[Measure]) -> dict[Unit, list[TieRow]]:
     """Return the rows of each unit, by query."""
     judged = [measure for measure in measures if measure.needs is RequiredInput.JUDGMENTS]
-    known = [one for one in judged if scored.chunking.whole or not needs_whole_corpus(one)]
-    parsed = [measure for measure in known if measure.budget is None]  # another order cuts at another place
-    found: dict[Unit, list[TieRow]] = {}
+    scorable = [one for one in judged if scored.chunking.whole or not needs_whole_corpus(one)]
+    parsed = [
+        measure for measure in scorable if measure.budget is None
+    ]  # another order cuts at another place
+    rows_by_unit: dict[Unit, list[TieRow]] = {}
     groups: dict[tuple[Unit, str], list[Measure]] = {}
     for measure in parsed:
         groups.setdefault((measure.unit or Unit.DOCUMENT, measure.source), []).append(measure)
     for (unit, _), chosen in groups.items():
-        found.setdefault(unit, []).extend(_at_unit(scored, unit, chosen))
-    return found
+        rows_by_unit.setdefault(unit, []).extend(_at_unit(scored, unit, chosen))
+    return rows_by_unit
 
 
-def ties_table(run: str, system: str, found: dict[Unit, list[TieRow]]) -> pa.Table:
+def ties_table(run: str, system: str, rows_by_unit: dict[Unit, list[TieRow]]) -> pa.Table:
     """Return the rows as a table, by unit."""
-    rows = [(run, system, *row) for unit in found for row in found[unit]]
+    rows = [(run, system, *row) for unit in rows_by_unit for row in rows_by_unit[unit]]
     columns = list(zip(*rows, strict=True)) or [()] * len(TIES.columns)
     return TIES.table({name: list(column) for (name, _), column in zip(TIES.columns, columns, strict=True)})
 
@@ -85,9 +87,9 @@ def _range(
     """Lowest, highest and expected value per query; NaN if ties do not change the value."""
     import numpy as np
 
-    found = judging.scores(*flatten_rankings(scored.ranking), measures)
-    layers = [found.tied_low, found.tied_high, found.tied_expected]
-    low, high, mean = (np.full(found.values.shape, np.nan) if one is None else one.copy() for one in layers)
+    scores = judging.scores(*flatten_rankings(scored.ranking), measures)
+    layers = [scores.tied_low, scores.tied_high, scores.tied_expected]
+    low, high, mean = (np.full(scores.values.shape, np.nan) if one is None else one.copy() for one in layers)
     if any(by_chunks):
         # no closed form is known if ranks count chunks: compute the extremes, not the mean
         rows = _by_group(scored)

@@ -30,8 +30,8 @@ def blocking_findings(
     """
     embedded = blank_leaked_sentences(corpus, queries)
     leaked = find_leaks(embedded, queries)
-    found = apply_allow_list([*check_repeated(queries), *check_leaks(leaked, embedded, queries)], allowed)
-    return refuse_errors(found), copied_queries(leaked, queries)
+    findings = apply_allow_list([*check_repeated(queries), *check_leaks(leaked, embedded, queries)], allowed)
+    return refuse_errors(findings), copied_queries(leaked, queries)
 
 
 def refuse_errors(findings: Iterable[Finding]) -> list[str]:
@@ -83,12 +83,13 @@ def _refusal(wrong: list[Finding]) -> list[str]:
     return lines
 
 
-def _note(found: list[Finding]) -> str:
+def _note(findings: list[Finding]) -> str:
     """One sentence for all findings of a kind."""
-    first = f"{found[0].where}: {found[0].message}"
-    names = [one.where.rpartition("query ")[2] for one in found]
+    first = f"{findings[0].where}: {findings[0].message}"
+    names = [one.where.rpartition("query ")[2] for one in findings]
     return (
         first
-        if len(found) == 1
-        else f"{number(len(found), 'query', 'queries')} ({name_some(names)}) have the same warning; the first: {first}"
+        if len(findings) == 1
+        else f"{number(len(findings), 'query', 'queries')} ({name_some(names)}) have the same warning; "
+        f"the first: {first}"
     )

@@ -79,7 +79,7 @@ class Ceilings:
         return there
 
     def _by_judgments(self, measure: Measure) -> dict[str, np.ndarray]:
-        found, plan = {}, self._material.plan
+        ceilings, plan = {}, self._material.plan
         depth = max(system.depth or plan.settings.depth for system in plan.systems)
         unit = measure.unit or Unit.DOCUMENT
         for label, judged in self._material.unit_judgments(unit, measure.source).items():
@@ -92,8 +92,8 @@ class Ceilings:
                 reachable=self._reachable(measure, judged.query, judged.item),
             )
             if values is not None:
-                found[label] = values
-        return found
+                ceilings[label] = values
+        return ceilings
 
     def _has_value(self, needs: RequiredInput) -> np.ndarray:
         """Mask of queries with what a measure needs: vectors, no right answer, or spans."""
@@ -121,9 +121,11 @@ class Ceilings:
         values = np.full(len(self._material.queries.queries), np.nan)
         for place, rule in enumerate(self._material.queries.rules):
             titles, universal = section_titles(rule, conventions.universal_sections)
-            wanted = (*titles, *universal) if measure.name == "SecAcc" else titles
+            accepted = (*titles, *universal) if measure.name == "SecAcc" else titles
             if titles:
-                there = sum(c for n, c in zip(names, counts, strict=True) if matches(n, wanted, conventions))
+                there = sum(
+                    c for n, c in zip(names, counts, strict=True) if matches(n, accepted, conventions)
+                )
                 values[place] = min(1.0, there / (measure.k or 1))
         return values
 
@@ -145,15 +147,15 @@ def refused_measures(material: ValidationContext, ceilings: Ceilings) -> dict[st
 
 def _unknown_sources(material: ValidationContext) -> Iterator[tuple[str, str]]:
     """Measures by a truth source that no judgment has (listing those that exist), or that use no judgments."""
-    known = sorted(material.truth.judgments["source"].unique().to_pylist())
+    sources = sorted(material.truth.judgments["source"].unique().to_pylist())
     for name in material.plan.measures:
         measure = parse(name)
         if measure.source and measure.needs not in (RequiredInput.JUDGMENTS, RequiredInput.SPANS):
             yield name, f"{measure.name} uses {measure.needs}, which have no source. Remove source=."
-        elif measure.source and measure.source not in known:
+        elif measure.source and measure.source not in sources:
             yield (
                 name,
-                f'no judgment has the source "{measure.source}". Sources: {", ".join(known) or "none"}.',
+                f'no judgment has the source "{measure.source}". Sources: {", ".join(sources) or "none"}.',
             )
 
 

@@ -193,8 +193,8 @@ def _clusters(material: ValidationContext) -> tuple[str, ...]:
 
     judgments = material.truth.judgments
     judged = set(judgments.filter(pc.greater(judgments["grade"], 0))["query"].to_pylist())
-    found = query_clusters(material.queries.queries, judgments, corpus=material.corpus.documents.num_rows)
-    return tuple(cluster for place, cluster in enumerate(found) if place in judged)
+    clusters = query_clusters(material.queries.queries, judgments, corpus=material.corpus.documents.num_rows)
+    return tuple(cluster for place, cluster in enumerate(clusters) if place in judged)
 
 
 def _report(

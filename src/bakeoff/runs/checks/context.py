@@ -105,14 +105,14 @@ class ValidationContext:
             return {
                 "": derive_units(table, CHUNKS.arrow().empty_table(), "", unit, conventions=self.conventions)
             }
-        found = {}
+        units = {}
         for label, chunking in self.chunkings.items():
             # if no rule applies to a chunker's chunks, the truth checks report it
             with contextlib.suppress(TruthError):
-                found[label] = derive_units(
+                units[label] = derive_units(
                     table, chunking.chunks, chunking.fingerprint, unit, conventions=self.conventions
                 )
-        return found
+        return units
 
     def relevant(self, unit: Unit, rel: int | None = None) -> dict[str, np.ndarray]:
         """Number of relevant items per query, by chunker; relevant means grade `rel` or the conventions'."""
@@ -152,8 +152,8 @@ def chunkers(plan: Plan) -> list[PluginSpec]:
     Retrievers have their own chunks and are left out.
     """
     cut = (system.chunker for system in plan.systems if system.retriever is None)
-    found = {part.label: part for part in cut}.values()
-    return [part for part in found if part.reading in (None, plan.readings[0])]
+    parts = {part.label: part for part in cut}.values()
+    return [part for part in parts if part.reading in (None, plan.readings[0])]
 
 
 def needs_chunks(plan: Plan, queries: QuerySet) -> bool:

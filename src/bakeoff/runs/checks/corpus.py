@@ -33,20 +33,20 @@ def corpus_facts(corpus: ReadCorpus, chunks: dict[str, int]) -> CorpusFacts:
 
 def check_corpus(corpus: ReadCorpus, queries: QuerySet) -> Iterator[Finding]:
     """Files skipped, and leaks."""
-    found = summarise_skipped(corpus.skipped)
-    if found:
-        level: Level = "warning" if found[0].has_text else "note"
-        yield Finding(level, "skipped", "corpus", describe_skipped(found))
+    skipped = summarise_skipped(corpus.skipped)
+    if skipped:
+        level: Level = "warning" if skipped[0].has_text else "note"
+        yield Finding(level, "skipped", "corpus", describe_skipped(skipped))
     yield from _check_encodings(corpus, queries)
     yield from check_leaks(find_leaks(corpus, queries), corpus, queries)
 
 
 def _check_encodings(corpus: ReadCorpus, queries: QuerySet) -> Iterator[Finding]:
     """Files that are not UTF-8, and character offsets into files with a byte order mark."""
-    found = other_encodings(corpus)
-    if found:
-        level: Level = "warning" if found[0].basis == "guessed" else "note"
-        yield Finding(level, "encoding", "corpus", encoding_sentence(found))
+    encodings = other_encodings(corpus)
+    if encodings:
+        level: Level = "warning" if encodings[0].basis == "guessed" else "note"
+        yield Finding(level, "encoding", "corpus", encoding_sentence(encodings))
     marked = documents_with_a_mark(corpus)
     for row, rule in enumerate(queries.rules):
         for name in sorted(_counted_by_characters(rule) & marked):
@@ -66,24 +66,24 @@ def find_leaks(corpus: ReadCorpus, queries: QuerySet) -> list[Leak]:
     return leaks([query.text for query in queries.queries], corpus.documents["text"])
 
 
-def copied_queries(found: Sequence[Leak], queries: QuerySet) -> tuple[str, ...]:
+def copied_queries(leaks: Sequence[Leak], queries: QuerySet) -> tuple[str, ...]:
     """Human-written queries whose whole text occurs in a document."""
-    asked = (queries.queries[leak.query] for leak in found if leak.whole)
-    return tuple(query.id for query in asked if not query.synthetic)
+    copied = (queries.queries[leak.query] for leak in leaks if leak.whole)
+    return tuple(query.id for query in copied if not query.synthetic)
 
 
-def check_leaks(found: Sequence[Leak], corpus: ReadCorpus, queries: QuerySet) -> Iterator[Finding]:
+def check_leaks(leaks: Sequence[Leak], corpus: ReadCorpus, queries: QuerySet) -> Iterator[Finding]:
     """Leaks of human-written queries, with possible coincidences in one finding, and of synthetic ones in
     another (F10)."""
     ids = corpus.documents["id"]
-    asked = [leak for leak in found if not queries.queries[leak.query].synthetic]
-    by_chance = [leak for leak in asked if leak.whole and _may_be_chance(queries, leak)]
-    for leak in asked:
+    real_leaks = [leak for leak in leaks if not queries.queries[leak.query].synthetic]
+    by_chance = [leak for leak in real_leaks if leak.whole and _may_be_chance(queries, leak)]
+    for leak in real_leaks:
         if leak not in by_chance:
             yield _leak(queries, leak, [ids[row].as_py() for row in leak.documents])
     if by_chance:
         yield _share(queries, by_chance, ids[by_chance[0].documents[0]].as_py())
-    yield from _synthetic(queries, [leak for leak in found if queries.queries[leak.query].synthetic])
+    yield from _synthetic(queries, [leak for leak in leaks if queries.queries[leak.query].synthetic])
 
 
 def _may_be_chance(queries: QuerySet, leak: Leak) -> bool:
@@ -91,9 +91,9 @@ def _may_be_chance(queries: QuerySet, leak: Leak) -> bool:
     return is_imported(queries) or len(word_spans(queries.queries[leak.query].text)) < RUN
 
 
-def _share(queries: QuerySet, found: Sequence[Leak], example: str) -> Finding:
+def _share(queries: QuerySet, leaks: Sequence[Leak], example: str) -> Finding:
     """The share of queries that occur in documents, if that doesn't stop the run."""
-    names, total = [queries.queries[leak.query].id for leak in found], len(queries.queries)
+    names, total = [queries.queries[leak.query].id for leak in leaks], len(queries.queries)
     text = (
         f"{len(names):,} of {number(total, 'query', 'queries')} ({len(names) / total:.0%}) occur word for word in a"
         f" document ({name_some(names)}; {names[0]} in {example}), which favours word search."
@@ -115,9 +115,9 @@ def _leak(queries: QuerySet, leak: Leak, documents: list[str]) -> Finding:
     return Finding("warning", "leak-run", where, f"{message} Reword it.")
 
 
-def _synthetic(queries: QuerySet, found: list[Leak]) -> Iterator[Finding]:
+def _synthetic(queries: QuerySet, leaks: list[Leak]) -> Iterator[Finding]:
     """Synthetic queries come from the corpus; those that name their sentence can be masked."""
-    copies = [queries.queries[leak.query] for leak in found]
+    copies = [queries.queries[leak.query] for leak in leaks]
     tagged = [query.id for query in copies if LEAK in query.tags]
     others = [query.id for query in copies if LEAK not in query.tags]
     if tagged:
@@ -135,5 +135,5 @@ def _synthetic(queries: QuerySet, found: list[Leak]) -> Iterator[Finding]:
 
 def _words_from(text: str, at: int) -> str:
     """The words of a text from position `at`, as long as a run."""
-    found = word_spans(text)[at : at + RUN]
-    return text[found[0][0] : found[-1][1]] if found else text
+    words = word_spans(text)[at : at + RUN]
+    return text[words[0][0] : words[-1][1]] if words else text

@@ -59,9 +59,9 @@ def check_filters(
         if where and not any(one.field in wrong for one in where)
     }
     for rows in _tables(corpus, chunks):
-        asked = {place: where for place, where in sound.items() if _of_chunks(where) == rows.of_chunks}
-        fields = build_payload(asked.values(), corpus.documents, rows.table)
-        for place, where in asked.items():
+        filters = {place: where for place, where in sound.items() if _of_chunks(where) == rows.of_chunks}
+        fields = build_payload(filters.values(), corpus.documents, rows.table)
+        for place, where in filters.items():
             yield from _empty_filter_findings(queries, place, rows, fields, where, judgments)
 
 
@@ -113,14 +113,14 @@ def _empty_filter_findings(
 ) -> Iterator[Finding]:
     """An error if a filter matches nothing, or nothing relevant; a warning if it excludes some relevant
     documents."""
-    kept = fields.matching_chunks(fields.where(where))
+    matching = fields.matching_chunks(fields.where(where))
     at = _where(queries, place)
-    if not kept.any():
+    if not matching.any():
         text = f"no {rows.noun} satisfies its filter {_show_filter(where)}, so every system fails on it."
         yield Finding("error", CODE, at, f"{text} Correct the values{_values(fields, where)}.")
         return
     relevant = _relevant(judgments, place)
-    lost = relevant - set(rows.table["doc"].to_numpy()[kept].tolist())
+    lost = relevant - set(rows.table["doc"].to_numpy()[matching].tolist())
     if relevant and lost == relevant:
         text = f"its filter {_show_filter(where)} leaves out every relevant document, so its best score is 0."
         yield Finding("error", CODE, at, f"{text} Correct the filter, or the truth.")
@@ -151,9 +151,9 @@ def _values(fields: ChunkPayload, where: Where) -> str:
     """Some values of the fields in a filter."""
     texts = []
     for one in where:
-        found = [value for value in dict.fromkeys(fields.columns[one.field]) if value not in ("", None)]
-        more = ", …" if len(found) > SHOWN else ""
-        texts.append(f"{one.field} has {', '.join(map(str, found[:SHOWN]))}{more}")
+        values = [value for value in dict.fromkeys(fields.columns[one.field]) if value not in ("", None)]
+        more = ", …" if len(values) > SHOWN else ""
+        texts.append(f"{one.field} has {', '.join(map(str, values[:SHOWN]))}{more}")
     return f": {'; '.join(texts)}" if texts else ""
 
 

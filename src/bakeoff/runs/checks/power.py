@@ -82,8 +82,8 @@ def _power(
 
 def _assumed_spread(measure: Measure) -> AssumedSpread:
     """Typical spread of a measure between different models."""
-    wanted = "high" if measure.name in _BY_FIRST_HIT else "typical"
-    return next(spread for spread in ASSUMED_SPREADS if spread.name == wanted)
+    level = "high" if measure.name in _BY_FIRST_HIT else "typical"
+    return next(spread for spread in ASSUMED_SPREADS if spread.name == level)
 
 
 def _from_pilot(result: Result, primary: str) -> ScoreSpread:
@@ -93,10 +93,10 @@ def _from_pilot(result: Result, primary: str) -> ScoreSpread:
     spreads, correlations = [], []
     for one, other in itertools.combinations(range(len(values)), 2):
         difference = values[one] - values[other]
-        kept = ~np.isnan(difference)
-        if kept.sum() > 1 and difference[kept].any():
-            spreads.append(float(difference[kept].std(ddof=1)))
-            icc = intraclass_correlation(difference[kept], clusters.among(kept))
+        paired = ~np.isnan(difference)
+        if paired.sum() > 1 and difference[paired].any():
+            spreads.append(float(difference[paired].std(ddof=1)))
+            icc = intraclass_correlation(difference[paired], clusters.among(paired))
             correlations += [] if icc is None else [icc]
     if not spreads:
         raise ComparisonError(

@@ -36,10 +36,10 @@ def check_sections(
             f"universal sections, correct for any section query: {listed}. They are part of the conventions."
         )
         yield Finding("note", "universal-sections", "measures", text)
-    known = {name.casefold() for name in conventions.universal_sections}
+    universal = {name.casefold() for name in conventions.universal_sections}
     for place, rule in enumerate(queries.rules):
         _, titles = section_titles(rule, ())
-        extra = [name for name in titles if name.casefold() not in known]
+        extra = [name for name in titles if name.casefold() not in universal]
         if extra:
             text = (
                 f"universal sections beyond the conventions: {name_some(extra)}. They make its SecAcc easier"
@@ -152,25 +152,25 @@ def check_declared(queries: QuerySet) -> tuple[Problem, ...]:
 
 
 def _total(queries: QuerySet) -> Iterator[str]:
-    declared, found = queries.metadata.total, len(queries.queries)
-    if declared is not None and declared != found:
-        yield f"metadata.total says {declared} queries, but there are {found}."
+    declared, total = queries.metadata.total, len(queries.queries)
+    if declared is not None and declared != total:
+        yield f"metadata.total says {declared} queries, but there are {total}."
 
 
 def _categories(queries: QuerySet) -> Iterator[str]:
-    found = Counter(query.category for query in queries.queries)
+    counts = Counter(query.category for query in queries.queries)
     for category, declared in queries.metadata.categories.items():
-        if declared is not None and declared != found[category]:
-            yield f'metadata.categories says {declared} queries of "{category}", but there are {found[category]}.'
+        if declared is not None and declared != counts[category]:
+            yield f'metadata.categories says {declared} queries of "{category}", but there are {counts[category]}.'
 
 
 def _mix(queries: QuerySet) -> Iterator[str]:
     count = len(queries.queries)
-    found = Counter(query.difficulty for query in queries.queries)
+    counts = Counter(query.difficulty for query in queries.queries)
     for level, share in queries.metadata.difficulty_mix.items():
-        actual = found[level] / count
+        actual = counts[level] / count
         if abs(actual - share) > max(MIX_TOLERANCE, 1 / count) + 1e-9:
             yield (
-                f"metadata.difficulty_mix says {share:.0%} {level}, but there are {found[level]} of "
+                f"metadata.difficulty_mix says {share:.0%} {level}, but there are {counts[level]} of "
                 f"{count} ({actual:.0%})."
             )

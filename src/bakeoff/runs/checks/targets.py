@@ -22,7 +22,7 @@ EXPERIMENT = "experiment"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedTarget:
     """A target before it is checked; `query` is its index, None for a target over all queries."""
 
     measure: Measure
@@ -35,8 +35,8 @@ class Wanted:
 def check_targets(material: ValidationContext, ceilings: Ceilings) -> tuple[list[TargetCheck], list[Finding]]:
     """Check every target against the best possible mean; the experiment's own must be reachable."""
     targets, findings = [], []
-    wanted, wrong = _collect_targets(material)
-    for each in wanted:
+    requested, wrong = _collect_targets(material)
+    for each in requested:
         best = _best(ceilings, each)
         if best is None:
             continue
@@ -49,30 +49,30 @@ def check_targets(material: ValidationContext, ceilings: Ceilings) -> tuple[list
     return targets, [*wrong, *findings]
 
 
-def _collect_targets(material: ValidationContext) -> tuple[list[Wanted], list[Finding]]:
+def _collect_targets(material: ValidationContext) -> tuple[list[RequestedTarget], list[Finding]]:
     """Targets of experiment, preset and query file; unknown measures are findings."""
     found, wrong = [], []
     for name, value in material.plan.settings.targets.items():
         where = material.where(("targets", name))
         try:
-            found.append(Wanted(_at_unit(material, parse(name)), value, where, EXPERIMENT))
+            found.append(RequestedTarget(_at_unit(material, parse(name)), value, where, EXPERIMENT))
         except MeasureError as exc:
             wrong.append(Finding("error", "target", where, str(exc)))
     own = {each.measure for each in found}
     if material.preset is not None:
         origin, where = f"preset {material.preset.name}", material.where(("preset",))
         targets = ((parse(target.measure), target) for target in material.preset.targets)
-        found += [Wanted(m, t.good, where, origin) for m, t in targets if m not in own]
+        found += [RequestedTarget(m, t.good, where, origin) for m, t in targets if m not in own]
     return [*found, *_minimums(material)], wrong
 
 
-def _minimums(material: ValidationContext) -> Iterator[Wanted]:
+def _minimums(material: ValidationContext) -> Iterator[RequestedTarget]:
     """Minimum section accuracies that the query file sets for single queries."""
     name = accuracy_measure(material.plan.measures)
     for place, query in enumerate(material.queries.queries if name else ()):
         if (least := accuracy_minimum(query.tags)) is not None:
             where = material.queries.where(place)
-            yield Wanted(parse(name or ""), least, where, material.queries.name, place)
+            yield RequestedTarget(parse(name or ""), least, where, material.queries.name, place)
 
 
 def _at_unit(material: ValidationContext, measure: Measure) -> Measure:
@@ -84,29 +84,29 @@ def _at_unit(material: ValidationContext, measure: Measure) -> Measure:
     return next(same, measure.at_unit(Unit.DOCUMENT))
 
 
-def _best(ceilings: Ceilings, wanted: Wanted) -> float | None:
+def _best(ceilings: Ceilings, target: RequestedTarget) -> float | None:
     """Best mean over the target's queries, under the best chunker; None if there are none."""
-    chosen = slice(None) if wanted.query is None else [wanted.query]
-    means = [mean_of_known(values[chosen]) for values in ceilings.values(wanted.measure).values()]
-    known = [mean for mean in means if mean is not None]
-    if not known:
+    chosen = slice(None) if target.query is None else [target.query]
+    means = [mean_of_known(values[chosen]) for values in ceilings.values(target.measure).values()]
+    scored_means = [mean for mean in means if mean is not None]
+    if not scored_means:
         return None
-    return max(known) if wanted.measure.definition.higher_is_better else min(known)
+    return max(scored_means) if target.measure.definition.higher_is_better else min(scored_means)
 
 
-def _unreachable(material: ValidationContext, wanted: Wanted, best: float) -> Finding:
-    measure = wanted.measure
+def _unreachable(material: ValidationContext, target: RequestedTarget, best: float) -> Finding:
+    measure = target.measure
     text = (
-        f"{measure} ≥ {wanted.value:g} can't be reached: on this truth the best possible mean is {best:.3f}."
+        f"{measure} ≥ {target.value:g} can't be reached: on this truth the best possible mean is {best:.3f}."
     )
     if not measure.definition.higher_is_better:
-        text = f"{measure} ≤ {wanted.value:g} can't be reached: its lowest value is {best:.3f}."
+        text = f"{measure} ≤ {target.value:g} can't be reached: its lowest value is {best:.3f}."
     if measure.name == "P" and measure.definition.needs is RequiredInput.JUDGMENTS:
-        text += f" {_short_of(material, measure, wanted.value)}"
-    if wanted.origin == EXPERIMENT:
-        return Finding("error", "target", wanted.where, f"{text} Lower it, or use another measure.")
-    text = f"{wanted.origin}: {text} No system will reach it."
-    return Finding("warning", "target", wanted.where, text)
+        text += f" {_short_of(material, measure, target.value)}"
+    if target.origin == EXPERIMENT:
+        return Finding("error", "target", target.where, f"{text} Lower it, or use another measure.")
+    text = f"{target.origin}: {text} No system will reach it."
+    return Finding("warning", "target", target.where, text)
 
 
 def _short_of(material: ValidationContext, measure: Measure, value: float) -> str:

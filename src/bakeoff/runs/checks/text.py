@@ -7,10 +7,10 @@ from collections.abc import Sequence
 SHOWN = 3
 
 
-def name_some(names: Sequence[str], shown: int = SHOWN) -> str:
+def name_some(names: Sequence[str], most: int = SHOWN) -> str:
     """The first names, and the number of further ones."""
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(names[:shown]) + more
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def quote(text: str, longest: int = 60) -> str:

@@ -74,13 +74,13 @@ def _unit(material: ValidationContext) -> Unit:
 def _shares(material: ValidationContext) -> np.ndarray | None:
     """Share of all units relevant to each query, under the chunker where it is largest."""
     unit = _unit(material)
-    found = []
+    shares = []
     for label, counts in material.relevant(unit).items():
         total = material.corpus.documents.num_rows
         if unit is Unit.CHUNK:
             total = material.chunkings[label].chunks.num_rows
-        found.append(counts / max(total, 1))
-    return np.max(found, axis=0) if found else None
+        shares.append(counts / max(total, 1))
+    return np.max(shares, axis=0) if shares else None
 
 
 def _too_many(material: ValidationContext) -> Iterator[Finding]:

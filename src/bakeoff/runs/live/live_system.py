@@ -81,7 +81,7 @@ class LiveSystem:
         hits = self._answer(request, self._weight if weight is None else weight)
         assert isinstance(hits, Hits)  # only retrievers return rows of text
         chunks = self._chunks.select(["doc", "start", "end", "text"])
-        found = chunks.take(hits.ids[:k].astype("int64")).to_pylist()
+        rows = chunks.take(hits.ids[:k].astype("int64")).to_pylist()
         return [
             FoundPassage(
                 rank=rank,
@@ -91,7 +91,7 @@ class LiveSystem:
                 text=row["text"],
                 score=float(score),
             )
-            for rank, (row, score) in enumerate(zip(found, hits.scores[:k].tolist(), strict=True), 1)
+            for rank, (row, score) in enumerate(zip(rows, hits.scores[:k].tolist(), strict=True), 1)
         ]
 
     def close(self) -> None:
@@ -170,18 +170,18 @@ def open_artifacts(
 def chosen_system(plan: Plan, result: Result, name: str | None) -> System:
     """The system matching a label, letter or words; the recommended one if no name is given."""
     wanted = name if name is not None else recommended_label(result)
-    found = choose_systems(plan, wanted, result.letters)
-    if len(found) != 1:
-        labels = "; ".join(system.label for system in found)
+    systems = choose_systems(plan, wanted, result.letters)
+    if len(systems) != 1:
+        labels = "; ".join(system.label for system in systems)
         raise SettingError(
-            f"{wanted!r} matches {len(found)} systems: {labels}. Add a word that only one of them has."
+            f"{wanted!r} matches {len(systems)} systems: {labels}. Add a word that only one of them has."
         )
-    label = found[0].label
+    label = systems[0].label
     if label in result.failed:
         raise SettingError(
             f"{label} failed in this run; name another system. Its error: {result.failed[label]}"
         )
-    return found[0]
+    return systems[0]
 
 
 def recommended_label(result: Result) -> str:

@@ -33,22 +33,24 @@ def choose_systems(
     return tuple(found.values())
 
 
-def plan_of_run(run: Path, given: Path | None, models: Path | None = None) -> tuple[Plan, Path, Result]:
+def plan_of_run(run: Path, experiment: Path | None, models: Path | None = None) -> tuple[Plan, Path, Result]:
     """A run's plan, models.toml and result: from the given files, or nearby ones that produce the same plan."""
     result = open_run(run)
     near = [Path(), *run.resolve().parents[:2]]
     own = Path(result.record.experiment_file).name or "bakeoff.yaml"
     places = (
-        [given] if given else [*(one / own for one in near), *near, *(one.experiment for one in examples())]
+        [experiment]
+        if experiment
+        else [*(one / own for one in near), *near, *(one.experiment for one in examples())]
     )
     absent: list[UserError] = []
     for place in places:
         path = place / "bakeoff.yaml" if place.is_dir() else place
         for chosen in _model_files(result, [*near, path.parent], models):
             try:
-                plan = _readable(path, chosen, given is not None)
+                plan = _readable(path, chosen, experiment is not None)
             except (MissingExtraError, UnknownPluginError) as exc:
-                absent += [exc] if given or path.name == own else []
+                absent += [exc] if experiment or path.name == own else []
                 continue
             if plan is not None:  # --runs may have overridden the number of repeats
                 plan = plan.with_runs(result.record.runs)
@@ -56,7 +58,9 @@ def plan_of_run(run: Path, given: Path | None, models: Path | None = None) -> tu
                     return plan, path, result
     if absent:
         raise absent[0]
-    what = f"{given} plans something else than" if given else "no experiment near it plans the same as"
+    what = (
+        f"{experiment} plans something else than" if experiment else "no experiment near it plans the same as"
+    )
     also = ", and its file of models with --models FILE" if result.record.models else ""
     raise DataError(
         f"{run}: {what} this run. Give its file with --experiment FILE{also}; if it or bakeoff changed "

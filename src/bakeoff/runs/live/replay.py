@@ -67,17 +67,17 @@ def expected_rankings(result: Result, label: str) -> Iterator[ExpectedRanking]:
 
     table = result.rankings.filter(pc.equal(result.rankings["system"], label))
     columns = ["query_id", "rank", "document_id", "start", "end", "score"]
-    found: dict[str, list[ExpectedResult]] = {}
+    rankings: dict[str, list[ExpectedResult]] = {}
     for row in table.select(columns).sort_by([("query_id", "ascending"), ("rank", "ascending")]).to_pylist():
         one = ExpectedResult(row["document_id"], row["start"], row["end"], row["score"])
-        found.setdefault(row["query_id"], []).append(one)
+        rankings.setdefault(row["query_id"], []).append(one)
     weights = question_weights(result, label)
     for query in result.queries.select(["query_id", "text"]).to_pylist():
         name = query["query_id"]
         yield ExpectedRanking(
             query_id=name,
             text=query["text"],
-            results=tuple(found.get(name, ())),
+            results=tuple(rankings.get(name, ())),
             weight=weights.get(name),
         )
 
@@ -159,31 +159,31 @@ def replay(
     equal = tied = 0
     differences = []
     for one in expected:
-        found = tuple(ExpectedResult(hit.document, hit.start, hit.end, hit.score) for hit in search(one))
-        if found == one.results:
+        actual = tuple(ExpectedResult(hit.document, hit.start, hit.end, hit.score) for hit in search(one))
+        if actual == one.results:
             equal += 1
-        elif _differ_in_ties(found, one.results):
+        elif _differ_in_ties(actual, one.results):
             tied += 1
         else:
-            differences.append(_describe(one, found))
+            differences.append(_describe(one, actual))
     return ReplayReport(
         questions=len(expected), equal=equal, tied=tied, differences=tuple(differences[:SHOWN_DIFFERENCES])
     )
 
 
-def _differ_in_ties(found: Sequence[ExpectedResult], expected: Sequence[ExpectedResult]) -> bool:
+def _differ_in_ties(actual: Sequence[ExpectedResult], expected: Sequence[ExpectedResult]) -> bool:
     """Whether scores match rank by rank, and the same results share each score above the last one."""
-    if [one.score for one in found] != [one.score for one in expected]:
+    if [one.score for one in actual] != [one.score for one in expected]:
         return False
     last = expected[-1].score if expected else None  # a tie with the last result may continue below the cut
-    return {one for one in found if one.score != last} == {one for one in expected if one.score != last}
+    return {one for one in actual if one.score != last} == {one for one in expected if one.score != last}
 
 
-def _describe(expected: ExpectedRanking, found: Sequence[ExpectedResult]) -> str:
+def _describe(expected: ExpectedRanking, actual: Sequence[ExpectedResult]) -> str:
     """Describe the first rank that differs."""
-    pairs = zip((*found, None), (*expected.results, None), strict=False)
-    rank, (got, wanted) = next((rank, pair) for rank, pair in enumerate(pairs, 1) if pair[0] != pair[1])
-    return f"{expected.query_id}, rank {rank}: {_name(got)} instead of {_name(wanted)}"
+    pairs = zip((*actual, None), (*expected.results, None), strict=False)
+    rank, (got, due) = next((rank, pair) for rank, pair in enumerate(pairs, 1) if pair[0] != pair[1])
+    return f"{expected.query_id}, rank {rank}: {_name(got)} instead of {_name(due)}"
 
 
 def _name(one: ExpectedResult | None) -> str:

@@ -151,12 +151,12 @@ def _first_results(result: Result, system: str) -> dict[str, set[tuple[str, int,
     chosen = table.filter(
         pc.and_(pc.equal(table["system"], system), pc.less_equal(table["rank"], OVERLAP_DEPTH))
     )
-    found: dict[str, set[tuple[str, int, int]]] = {
+    results: dict[str, set[tuple[str, int, int]]] = {
         query: set() for query in result.queries["query_id"].to_pylist()
     }
     for row in chosen.select(["query_id", "document_id", "start", "end"]).to_pylist():
-        found[row["query_id"]].add((row["document_id"], row["start"], row["end"]))
-    return found
+        results[row["query_id"]].add((row["document_id"], row["start"], row["end"]))
+    return results
 
 
 def _latency_finding(baseline: Result, again: Result, old: str, new: str, rules: WatchRules) -> WatchFinding:
@@ -178,10 +178,10 @@ def question_drift(judged: Sequence[str], new: Sequence[str], embedder: Embedder
     if len(judged) < FEWEST_QUESTIONS or len(new) < FEWEST_QUESTIONS:
         text = f"not compared: {len(new)} new and {len(judged)} judged questions; {FEWEST_QUESTIONS} of each are needed"
         return WatchFinding("questions", WatchLevel.WARNING, text)
-    known, asked = (_unit_rows(embedder.embed(texts, Role.QUERY)) for texts in (judged, new))
-    between = known @ known.T
+    judged_rows, new_rows = (_unit_rows(embedder.embed(texts, Role.QUERY)) for texts in (judged, new))
+    between = judged_rows @ judged_rows.T
     np.fill_diagonal(between, -1.0)
-    usual, nearest = between.max(axis=1), (asked @ known.T).max(axis=1)
+    usual, nearest = between.max(axis=1), (new_rows @ judged_rows.T).max(axis=1)
     p = float(mannwhitneyu(nearest, usual, alternative="less").pvalue)
     far = nearest < np.quantile(usual, FAR_SHARE)
     text = f"{far.mean():.0%} of {len(new)} new questions are unlike every judged one (p {p:.3g})"

@@ -26,9 +26,9 @@ def from_docstrings(document: str, text: str) -> Iterator[QueryDraft]:
         tree = ast.parse(text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: too deeply nested
         return
-    found = list(_public_definitions(tree.body, ""))
-    names = Counter(name for name, _ in found)
-    for name, node in found:
+    definitions = list(_public_definitions(tree.body, ""))
+    names = Counter(name for name, _ in definitions)
+    for name, node in definitions:
         sentence = first_sentence(ast.get_docstring(node, clean=False) or "")
         if names[name] == 1 and sentence and len(passages(text, sentence)) == 1:
             yield QueryDraft(
@@ -54,8 +54,8 @@ def first_sentence(docstring: str) -> str:
 def _first(paragraph: str) -> str:
     if not paragraph.isascii():
         return next((paragraph[start:end] for start, end in sentences(paragraph)), "")
-    found = _SENTENCE.match(paragraph)
-    return found[1] if found else paragraph
+    match = _SENTENCE.match(paragraph)
+    return match[1] if match else paragraph
 
 
 def _public_definitions(

@@ -62,12 +62,12 @@ def relations(files: Iterable[tuple[str, str]], dialect: str) -> tuple[dict[str,
             parsed += _created_relations(document, statements)
     names = _Names([definition.name for definition in parsed])
     columns: dict[str, tuple[str, ...]] = {}
-    found = {}
+    relations_by_name = {}
     for definition in _in_order(parsed, names):
-        found[definition.name] = _relation(definition, names, columns)
-        if not found[definition.name].opaque:
-            columns[definition.name] = found[definition.name].columns
-    return dict(sorted(found.items())), failed
+        relations_by_name[definition.name] = _relation(definition, names, columns)
+        if not relations_by_name[definition.name].opaque:
+            columns[definition.name] = relations_by_name[definition.name].columns
+    return dict(sorted(relations_by_name.items())), failed
 
 
 def _check(dialect: str) -> None:
@@ -128,7 +128,7 @@ class _DefinedNames:
         """The known relations it reads."""
         tables = self.query.find_all(exp.Table) if self.query else ()
         stored = (table for table in tables if table.db or table.name.lower() not in self.local)
-        return frozenset(found for table in stored if (found := names.find(table))) - {self.name}
+        return frozenset(name for table in stored if (name := names.find(table))) - {self.name}
 
 
 def _created_relations(document: str, statements: list[exp.Expression]) -> Iterator[_DefinedNames]:
@@ -179,65 +179,65 @@ def _relation(definition: _DefinedNames, names: _Names, known: Mapping[str, tupl
             base=True,
         )
     direct = frozenset(_direct_pairs(query, names, local))
-    found = columns_of(query, names.find, known, local)
+    own_columns = columns_of(query, names.find, known, local)
     return Relation(
         name=definition.name,
         document=definition.document,
         reads=definition.reads(names),
         direct=direct,
         joins=direct | frozenset(_joins(query, names)),
-        columns=found or (),
+        columns=own_columns or (),
         computed=_computed_columns(query, names, local),
         base=False,
-        opaque=found is None,
+        opaque=own_columns is None,
     )
 
 
-def _direct_pairs(query: exp.Query, known: _Names, local: set[str]) -> Iterator[frozenset[str]]:
+def _direct_pairs(query: exp.Query, names: _Names, local: set[str]) -> Iterator[frozenset[str]]:
     """Pairs of relations in the FROM and JOIN of one SELECT."""
     for select in query.find_all(exp.Select):
-        sides = sorted(set(_sources(select, known, local).values()))
+        sides = sorted(set(_sources(select, names, local).values()))
         if select.args.get("joins"):
             yield from (frozenset((a, b)) for i, a in enumerate(sides) for b in sides[i + 1 :])
 
 
-def _joins(query: exp.Query, known: _Names) -> Iterator[frozenset[str]]:
+def _joins(query: exp.Query, names: _Names) -> Iterator[frozenset[str]]:
     """Pairs of relations behind different sources of one SELECT."""
     for scope in traverse_scope(query):
-        sides = [_behind(source, known) for _, source in scope.selected_sources.values()]
+        sides = [_behind(source, names) for _, source in scope.selected_sources.values()]
         for one, other in itertools.combinations(sides, 2):
             yield from (frozenset((a, b)) for a in one for b in other if a != b)
 
 
-def _behind(source: exp.Expression | Scope, known: _Names) -> frozenset[str]:
+def _behind(source: exp.Expression | Scope, names: _Names) -> frozenset[str]:
     """Relations that one source reads, through CTEs and subqueries."""
     if isinstance(source, exp.Table):
-        return frozenset(filter(None, [known.find(source)]))
+        return frozenset(filter(None, [names.find(source)]))
     if not isinstance(source, Scope):
         return frozenset()
     inner = [*source.set_operation_scopes, *(each for _, each in source.selected_sources.values())]
-    return frozenset().union(*(_behind(each, known) for each in inner if each is not source))
+    return frozenset().union(*(_behind(each, names) for each in inner if each is not source))
 
 
-def _computed_columns(query: exp.Query, known: _Names, local: set[str]) -> dict[str, frozenset[str]]:
+def _computed_columns(query: exp.Query, names: _Names, local: set[str]) -> dict[str, frozenset[str]]:
     """Calculated columns of the outer SELECT, with the relations behind the aliases they use."""
     if not isinstance(query, exp.Select):
         return {}
-    sources = _sources(query, known, local)
-    found = {}
+    sources = _sources(query, names, local)
+    columns = {}
     for projection in query.expressions:
         inner = projection.unalias()
         if isinstance(projection, exp.Alias) and not isinstance(inner, exp.Column | exp.Literal):
             used = (sources.get(column.table.lower(), "") for column in inner.find_all(exp.Column))
-            found[projection.alias.lower()] = frozenset(name for name in used if name)
-    return found
+            columns[projection.alias.lower()] = frozenset(name for name in used if name)
+    return columns
 
 
-def _sources(select: exp.Select, known: _Names, local: set[str]) -> dict[str, str]:
+def _sources(select: exp.Select, names: _Names, local: set[str]) -> dict[str, str]:
     """Alias → relation of the tables a SELECT names directly."""
     clauses = [select.args.get("from_") or select.args.get("from"), *(select.args.get("joins") or [])]
     tables = [clause.this for clause in clauses if clause is not None and isinstance(clause.this, exp.Table)]
-    named = ((t.alias_or_name.lower(), known.find(t)) for t in tables if t.db or t.name.lower() not in local)
+    named = ((t.alias_or_name.lower(), names.find(t)) for t in tables if t.db or t.name.lower() not in local)
     return {alias: name for alias, name in named if name}
 
 

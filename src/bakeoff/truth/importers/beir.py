@@ -49,14 +49,14 @@ def _files(paths: Sequence[Path], split: str) -> tuple[Path, Path]:
         return first, second
     if len(paths) != 1 or not paths[0].is_dir():
         raise DataError("beir takes a folder, or queries.jsonl and one qrels file. Give one of these.")
-    found = {path.stem: path for path in sorted((paths[0] / "qrels").glob("*.tsv"))}
-    wanted = split or (next(iter(found)) if len(found) == 1 else DEFAULT_SPLIT)
-    if wanted not in found:
-        known = ", ".join(found) or "none"
+    splits = {path.stem: path for path in sorted((paths[0] / "qrels").glob("*.tsv"))}
+    chosen = split or (next(iter(splits)) if len(splits) == 1 else DEFAULT_SPLIT)
+    if chosen not in splits:
+        names = ", ".join(splits) or "none"
         raise DataError(
-            f"{paths[0] / 'qrels' / wanted}.tsv does not exist. Splits: {known}. Choose one with --split."
+            f"{paths[0] / 'qrels' / chosen}.tsv does not exist. Splits: {names}. Choose one with --split."
         )
-    return paths[0] / "queries.jsonl", found[wanted]
+    return paths[0] / "queries.jsonl", splits[chosen]
 
 
 def _draft(

@@ -116,12 +116,12 @@ def _rows(path: Path, chosen: Mapping[str, str], ledger: ImportLog) -> list[_Row
         cells = cells[1:]
     else:
         names = _by_position(header, fields, chosen, path, ledger)
-    found = [_row(path, line, row, names) for line, row in cells]
+    rows = [_row(path, line, row, names) for line, row in cells]
     for place, (source, name) in enumerate(names):
         filled = sum(bool(row[place].strip()) for _, row in cells)
         if filled:
             ledger.note_moved(source, _target(source, name), filled)
-    return found
+    return rows
 
 
 def _fields_of(header: Sequence[str], chosen: Mapping[str, str], path: Path) -> list[str]:
@@ -167,11 +167,11 @@ def _by_position(
     """Columns of a table without a header; a third one that is not a number is an unknown header."""
     number = len(first) == 2 or (len(first) == 3 and first[2].strip().lstrip("-").isdigit())
     if not number or any(chosen.values()):
-        wanted = "; ".join(f"{name}: {', '.join(names)}" for name, names in COLUMNS.items())
+        columns = "; ".join(f"{name}: {', '.join(names)}" for name, names in COLUMNS.items())
         missing = " and ".join(f"--{name}-column" for name in ("text", "document") if name not in fields)
         raise DataError(
             f"{path.name}, line 1: no header with a query and a document. Columns: {', '.join(first)}. Name yours "
-            f"with {missing}, or use names that are known: {wanted}."
+            f"with {missing}, or use names that are known: {columns}."
         )
     ledger.attend("no header was found; the columns were taken as query, document and grade in this order.")
     return [("column 1", "text"), ("column 2", "document"), ("column 3", "grade")][: len(first)]
@@ -188,13 +188,13 @@ def _row(path: Path, line: int, row: list[str], names: list[tuple[str, str]]) ->
         raise DataError(
             f"{where}: {len(row)} columns, not {len(names)}. Quote cells that hold the separator."
         )
-    known = {field: cell.strip() for (_, field), cell in zip(names, row, strict=True) if field}
+    fields = {field: cell.strip() for (_, field), cell in zip(names, row, strict=True) if field}
     other = {
         source: cell for (source, field), cell in zip(names, row, strict=True) if not field and cell.strip()
     }
-    if not known["text"]:
+    if not fields["text"]:
         raise DataError(f"{where}: the query is blank. Repeat it in every row.")
-    return _Row(where, line, known, other)
+    return _Row(where, line, fields, other)
 
 
 def _draft(name: str, rows: list[_Row], judged: list[GradedJudgment], ledger: ImportLog) -> ImportDraft:

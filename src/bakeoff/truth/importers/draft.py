@@ -127,5 +127,5 @@ def _check_ids(queries: list[ImportDraft]) -> None:
 def made_id(text: str) -> str:
     """A stable id for a query without one: its first words and a hash of its text."""
     low = text.lower()
-    found = words(low) if low.isascii() else [low[start:end] for start, end in word_spans(low)]
-    return "-".join([*found[:SLUG_WORDS], fingerprint(text)[:6]])
+    tokens = words(low) if low.isascii() else [low[start:end] for start, end in word_spans(low)]
+    return "-".join([*tokens[:SLUG_WORDS], fingerprint(text)[:6]])

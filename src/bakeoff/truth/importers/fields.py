@@ -65,11 +65,11 @@ class Fields:
 
     def text(self, names: Iterable[str], to: str, required: bool = False) -> str:
         """Take a text field; numbers are accepted as texts."""
-        known = tuple(names)
-        name, value = self.take(known, to)
+        choices = tuple(names)
+        name, value = self.take(choices, to)
         if value is None:
             if required:
-                raise DataError(f"{self.where()}: no field {' or '.join(known)}. Add it.")
+                raise DataError(f"{self.where()}: no field {' or '.join(choices)}. Add it.")
             return ""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.wrong(name, value, "a text")
@@ -117,9 +117,9 @@ class Fields:
         left, self._left = self._left, {}
         return left
 
-    def wrong(self, name: str, value: Any, wanted: str) -> DataError:
+    def wrong(self, name: str, value: Any, expected: str) -> DataError:
         """The error for a field of the wrong type."""
-        return DataError(f"{self.where(name)}: {name} is {shorten(value)}, not {wanted}. Correct it.")
+        return DataError(f"{self.where(name)}: {name} is {shorten(value)}, not {expected}. Correct it.")
 
 
 def is_count(value: object) -> bool:

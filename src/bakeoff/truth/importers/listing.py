@@ -38,13 +38,13 @@ class Listing:
         if isinstance(data, list):
             self._at: Keys = ()
             return
-        found = [name for name in lists if isinstance(data, dict) and isinstance(data.get(name), list)]
-        if not found:
-            wanted = " or ".join(lists)
+        names = [name for name in lists if isinstance(data, dict) and isinstance(data.get(name), list)]
+        if not names:
+            expected = " or ".join(lists)
             raise DataError(
-                f"{located.name}, line 1: no list {wanted}. Give a file that has one, or choose another format."
+                f"{located.name}, line 1: no list {expected}. Give a file that has one, or choose another format."
             )
-        self._at = (found[0],)
+        self._at = (names[0],)
 
     def items(self) -> Iterator[Fields]:
         """Each item's fields."""

@@ -25,7 +25,7 @@ class Judgment:
 
 def read_beir(path: Path) -> list[Judgment]:
     """The judgments of a BEIR tsv; the header may be missing."""
-    found = []
+    rows = []
     for number, line in lines(read_text(path)):
         cells = [cell.strip() for cell in line.split("\t")]
         if number == 1 and tuple(cells) == BEIR_HEADER:
@@ -35,21 +35,21 @@ def read_beir(path: Path) -> list[Judgment]:
             raise DataError(
                 f"{where}: {len(cells)} columns between tabs, not 3: {' '.join(BEIR_HEADER)}. Correct it."
             )
-        found.append(Judgment(cells[0], cells[1], parse_grade(cells[2], where), "0", where))
-    return check_judgments(found)
+        rows.append(Judgment(cells[0], cells[1], parse_grade(cells[2], where), "0", where))
+    return check_judgments(rows)
 
 
 def read_trec(path: Path) -> list[Judgment]:
     """Judgments of TREC qrels."""
-    found = []
+    rows = []
     for number, line in lines(read_text(path)):
         cells, where = line.split(), f"{path.name}, line {number}"
         if len(cells) != 4:
             raise DataError(
                 f"{where}: {len(cells)} columns, not 4: query iteration document grade. Correct it."
             )
-        found.append(Judgment(cells[0], cells[2], parse_grade(cells[3], where), cells[1], where))
-    return check_judgments(found)
+        rows.append(Judgment(cells[0], cells[2], parse_grade(cells[3], where), cells[1], where))
+    return check_judgments(rows)
 
 
 def parse_grade(text: str, where: str) -> int:

@@ -74,5 +74,5 @@ def _original(by_grade: dict[int, list[str]], ledger: ImportLog) -> dict[str, st
     if not by_grade:
         return {}
     ledger.note_moved("grade", f"tags.{ORIGINAL_GRADES}")
-    kept = {str(grade): by_grade[grade] for grade in sorted(by_grade)}
-    return {ORIGINAL_GRADES: json.dumps(kept, ensure_ascii=False)}
+    grades = {str(grade): by_grade[grade] for grade in sorted(by_grade)}
+    return {ORIGINAL_GRADES: json.dumps(grades, ensure_ascii=False)}

@@ -43,34 +43,34 @@ def read_topics(path: Path) -> list[Topic]:
     return list(_rows(text, path))
 
 
-def text_fields(topics: Sequence[Topic], wanted: str, ledger: ImportLog) -> list[str]:
+def text_fields(topics: Sequence[Topic], field: str, ledger: ImportLog) -> list[str]:
     """The text field of each topic: the requested one, or the first usual one it has."""
     if not topics:
         return []
-    order = [wanted, ALIASES.get(wanted, ""), *TEXT_FIELDS] if wanted else list(TEXT_FIELDS)
-    found = [next((name for name in order if topic.fields.get(name)), "") for topic in topics]
-    for topic, name in zip(topics, found, strict=True):
+    order = [field, ALIASES.get(field, ""), *TEXT_FIELDS] if field else list(TEXT_FIELDS)
+    fields = [next((name for name in order if topic.fields.get(name)), "") for topic in topics]
+    for topic, name in zip(topics, fields, strict=True):
         if not name:
             raise DataError(
                 f"{topic.where}: topic {topic.id!r} has none of {', '.join(TEXT_FIELDS)}. Add a title."
             )
-    counts = Counter(found)
-    if wanted and not any(counts[name] for name in order[:2]):
-        known = ", ".join(
+    counts = Counter(fields)
+    if field and not any(counts[name] for name in order[:2]):
+        available = ", ".join(
             dict.fromkeys(name for topic in topics for name, value in topic.fields.items() if value)
         )
         raise DataError(
-            f"no topic has a field {wanted!r}. Fields with a text: {known}. Choose one with --field."
+            f"no topic has a field {field!r}. Fields with a text: {available}. Choose one with --field."
         )
-    usual = next((name for name in order[:2] if counts[name]), "") if wanted else counts.most_common(1)[0][0]
-    _attend_mixed(topics, found, usual, ledger)
-    return found
+    usual = next((name for name in order[:2] if counts[name]), "") if field else counts.most_common(1)[0][0]
+    _attend_mixed(topics, fields, usual, ledger)
+    return fields
 
 
-def _attend_mixed(topics: Sequence[Topic], found: Sequence[str], usual: str, ledger: ImportLog) -> None:
+def _attend_mixed(topics: Sequence[Topic], fields: Sequence[str], usual: str, ledger: ImportLog) -> None:
     """Report topics without text in the usual field: a query from another field has another length."""
-    for name in dict.fromkeys(name for name in found if name != usual):
-        others = [topic.id for topic, own in zip(topics, found, strict=True) if own == name]
+    for name in dict.fromkeys(name for name in fields if name != usual):
+        others = [topic.id for topic, own in zip(topics, fields, strict=True) if own == name]
         text = f"{len(others):,} of {len(topics):,} topics have no text in {usual}; theirs is from {name}."
         for identity in others:
             ledger.attend(f"{text} Choose a field that all have with --field.", identity)

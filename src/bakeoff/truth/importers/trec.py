@@ -32,8 +32,8 @@ def import_trec(paths: Sequence[Path], options: ImportOptions) -> ImportedQuerie
     ledger = ImportLog()
     rows = check_judgments([judgment for path in qrels for judgment in read_trec(path)])
     grades, judged = regrade(rows, options.grades, ledger), by_query(rows)
-    known = read_topics(topics[0])
-    chosen = [topic for topic in known if topic.id in judged or options.keep_unjudged]
+    all_topics = read_topics(topics[0])
+    chosen = [topic for topic in all_topics if topic.id in judged or options.keep_unjudged]
     fields = text_fields(chosen, options.topic_field, ledger)
     drafts = [
         _draft(topic, name, judged.pop(topic.id, []), grades, ledger)
@@ -44,9 +44,9 @@ def import_trec(paths: Sequence[Path], options: ImportOptions) -> ImportedQuerie
         raise DataError(
             f"{first.where}: topic {first.query!r} is not in {topics[0].name}. Give the file that has it."
         )
-    if len(chosen) < len(known):
+    if len(chosen) < len(all_topics):
         ledger.attend(
-            f"{len(known) - len(chosen)} topics have no judgment: left out (--unjudged keeps them)."
+            f"{len(all_topics) - len(chosen)} topics have no judgment: left out (--unjudged keeps them)."
         )
     return ledger.collect(FORMAT, (topics[0], *qrels), {"name": topics[0].stem}, drafts)
 
@@ -79,11 +79,11 @@ def _draft(
 
 
 def _iterations(judged: list[Judgment], ledger: ImportLog) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
+    documents: dict[str, list[str]] = {}
     for judgment in judged:
         if judgment.iteration != "0":
-            found.setdefault(judgment.iteration, []).append(judgment.document)
-    if not found:
+            documents.setdefault(judgment.iteration, []).append(judgment.document)
+    if not documents:
         return {}
     ledger.note_moved("qrels iteration", f"tags.{ITERATIONS}")
-    return {ITERATIONS: json.dumps(found, ensure_ascii=False)}
+    return {ITERATIONS: json.dumps(documents, ensure_ascii=False)}

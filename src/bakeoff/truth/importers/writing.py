@@ -67,9 +67,12 @@ def _header(imported: ImportedQueries) -> str:
 
 
 def _metadata(imported: ImportedQueries) -> JsonObject:
-    found = dict(imported.metadata)
-    extra = {"imported": {"format": imported.format, "files": list(imported.files)}, **found.pop("extra", {})}
-    return {**found, "extra": extra}
+    metadata = dict(imported.metadata)
+    extra = {
+        "imported": {"format": imported.format, "files": list(imported.files)},
+        **metadata.pop("extra", {}),
+    }
+    return {**metadata, "extra": extra}
 
 
 def _query(draft: ImportDraft) -> dict[str, object]:
