@@ -37,6 +37,12 @@ def forked() -> list[psutil.Process]:
     return psutil.Process(fork_server._servers[0]._process.pid).children()
 
 
+@pytest.fixture(params=[True, False], ids=["fork server", "new process"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux forks a process and shares memory with it; other systems start one and read its output."""
+    monkeypatch.setattr(fork_server, "AVAILABLE", request.param)
+
+
 def batch(first: int, rows: int) -> pa.RecordBatch:
     return pa.record_batch([pa.array(range(first, first + rows))], names=["n"])
 
@@ -70,6 +76,7 @@ def test_a_batch_larger_than_every_free_part_gets_a_new_one() -> None:
     assert reader.read(large).column(0)[-1].as_py() == 999_999
 
 
+@pytest.mark.usefixtures("either_way")
 def test_rows_are_the_same_while_all_batches_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     rows = 3 * arrow_files.BATCH_ROWS
@@ -79,6 +86,17 @@ def test_rows_are_the_same_while_all_batches_are_kept(tmp_path: Path) -> None:
     assert pa.Table.from_batches(batches).equals(pq.read_table(path, columns=["id", "text"]))
 
 
+@pytest.mark.usefixtures("either_way")
+def test_a_damaged_table_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = table_of(tmp_path / "t.parquet")
+    data = bytearray(path.read_bytes())
+    data[40:4000] = b"\xff" * 3960
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=r"t\.parquet"):
+        list(open_table(path).batches(["id", "text"]))
+
+
+@pytest.mark.usefixtures("either_way")
 def test_two_readings_of_one_table_take_turns(tmp_path: Path) -> None:
     rows = 3 * arrow_files.BATCH_ROWS
     table = open_table(table_of(tmp_path / "t.parquet", rows, rows))
