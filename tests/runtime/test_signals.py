@@ -6,9 +6,13 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 from pathlib import Path
 
 import pytest
+
+from bakeoff.runtime.signals import interrupting_threads, raise_if_interrupted
 
 ASKED = [signal.SIGINT, signal.SIGTERM]
 LOST = """
@@ -121,3 +125,24 @@ def test_a_signal_while_a_process_is_started_leaves_it_known(how: str, number: i
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout, done.stderr, done.returncode) == ("known\n", "", 0)
+
+
+def test_an_interrupt_of_the_waiting_thread_reaches_its_helpers() -> None:
+    seen: list[str] = []
+
+    def work() -> None:
+        try:
+            while True:
+                raise_if_interrupted()
+                time.sleep(0.01)
+        except KeyboardInterrupt:
+            seen.append("stopped")
+
+    helper = threading.Thread(target=work, daemon=True)
+    with pytest.raises(KeyboardInterrupt), interrupting_threads():
+        helper.start()
+        raise KeyboardInterrupt
+    helper.join(20)
+    assert seen == ["stopped"]
+    with interrupting_threads():
+        raise_if_interrupted()  # the next run is not affected

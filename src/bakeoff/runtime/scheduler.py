@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeVar
 
 from bakeoff.errors import CacheError, SettingError, SystemFailure, UserError, describe_error
 from bakeoff.protocols import Executor, ResourceRequest
+from bakeoff.runtime.signals import raise_if_interrupted
 
 B = TypeVar("B")
 P = TypeVar("P")
@@ -200,6 +201,7 @@ class TaskScheduler(Generic[P, R]):
 
     def _run(self) -> None:
         while True:
+            raise_if_interrupted()
             self._submit()
             if not self._running and not self._waiting and self._exhausted:
                 return

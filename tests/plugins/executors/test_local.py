@@ -76,15 +76,16 @@ def test_a_driver_that_was_stopped_does_nothing_twice(
 
     with pytest.raises(KeyboardInterrupt):
         fill(executor, Cache(tmp_path / "cache"), WORDS, stop)
-    executor.close()  # what had begun is finished: nobody knows that the driver is gone
+    executor.close()
     before = done(trouble)
+    kept = sum(RowCache(Cache(tmp_path / "cache"), "double", KEY).inputs_by_segment(WORDS).values())
     again = LocalExecutor(LocalExecutor.Params(processes=1))
     try:
         fill(again, Cache(tmp_path / "cache"), WORDS)
     finally:
         again.close()
-    assert 0 < len(before) <= len(WORDS)
-    assert done(trouble) == sorted(WORDS)
+    assert 0 < kept <= len(before) <= len(WORDS)
+    assert set(done(trouble)) == set(WORDS) and len(done(trouble)) - len(before) == len(WORDS) - kept
 
 
 @pytest.mark.slow
@@ -183,3 +184,13 @@ def test_after_its_end_it_can_be_started_again(trouble: Path) -> None:
         assert executor.submit(os.getpid).result() == os.getpid()
         assert executor.submit(os.getpid, needs=APART).result() != os.getpid()
         executor.close()
+
+
+@pytest.mark.slow
+def test_close_does_not_wait_for_work_in_a_process(executor: LocalExecutor) -> None:
+    future = executor.submit(time.sleep, 120, needs=APART)
+    while not future.running():
+        time.sleep(0.05)
+    begin = time.monotonic()
+    executor.close()
+    assert time.monotonic() - begin < 60 and future.exception() is not None

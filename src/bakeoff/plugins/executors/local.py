@@ -43,6 +43,7 @@ class LocalExecutor:
         self._threads: ThreadPoolExecutor | None = None
         self._count = params.processes
         self._processes: ProcessPoolExecutor | None = None
+        self._apart: set[Future[object]] = set()
         self._lock = threading.Lock()
 
     @property
@@ -62,10 +63,13 @@ class LocalExecutor:
             return self._crew().submit(work, *args)
         with self._lock:
             try:
-                return self._pool().submit(work, *args)
+                future = self._pool().submit(work, *args)
             except BrokenProcessPool:  # a worker was killed: retry its work in new ones
                 self._processes = None
-                return self._pool().submit(work, *args)
+                future = self._pool().submit(work, *args)
+            self._apart.add(future)
+        future.add_done_callback(self._apart.discard)
+        return future
 
     def as_completed(self, futures: Iterable[Future[object]]) -> Iterator[Future[object]]:
         """Yield futures as they complete."""
@@ -76,13 +80,17 @@ class LocalExecutor:
         future.cancel()
 
     def close(self) -> None:
-        """Stop threads and processes once their current work is done."""
+        """Stop threads once their current work is done, and processes at once: nobody waits for their work."""
         with self._lock:
             threads, self._threads = self._threads, None
             processes, self._processes = self._processes, None
-        for pool in (threads, processes):
-            if pool is not None:
-                pool.shutdown(wait=True, cancel_futures=True)
+        if threads is not None:
+            threads.shutdown(wait=True, cancel_futures=True)
+        if processes is not None:
+            if self._apart:  # after an interrupt, or a duplicate of work that is done
+                for worker in list(processes._processes.values()):
+                    worker.terminate()
+            processes.shutdown(wait=True, cancel_futures=True)
 
     def _crew(self) -> ThreadPoolExecutor:
         with self._lock:
