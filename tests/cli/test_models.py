@@ -101,6 +101,8 @@ def refusing(rows: np.ndarray, texts: list[str]) -> np.ndarray:
         (refusing, {"max_tokens": 256}, "long texts"),
         (lambda rows, texts: rows * 2, {}, "length"),
         (lambda rows, texts: rows[:, :100], {}, "vectors"),
+        (lambda rows, texts: rows * np.float32("nan"), {}, "vectors"),
+        (lambda rows, texts: rows[[0] * len(rows)], {}, "vectors"),
         (
             lambda rows, texts: rows + np.random.default_rng().normal(0, 0.01, rows.shape),
             {"normalised": False},

@@ -96,7 +96,7 @@ def make_canary(part: PluginSpec, embedder: Embedder, own: Sequence[str] = ()) -
     info = embedder.info
     if vectors.shape != (len(TEXTS), info.dims) or not np.isfinite(vectors).all():
         return None
-    if _alike(vectors):
+    if same_direction(vectors):
         _require_different(embedder, list(dict.fromkeys(own)))
     return Canary(part.label, info.name, vector_identity(part, embedder, Role.DOCUMENT), vectors)
 
@@ -106,7 +106,7 @@ def _require_different(embedder: Embedder, own: list[str]) -> None:
     are none."""
     import numpy as np
 
-    if len(own) > 1 and not _alike(np.asarray(embedder.embed(own, Role.DOCUMENT), np.float32)):
+    if len(own) > 1 and not same_direction(np.asarray(embedder.embed(own, Role.DOCUMENT), np.float32)):
         return
     chunks = f" and for {len(own)} different chunks" if len(own) > 1 else ""
     pooling = embedder.info.pooling
@@ -117,7 +117,7 @@ def _require_different(embedder: Embedder, own: list[str]) -> None:
     )
 
 
-def _alike(vectors: np.ndarray) -> bool:
+def same_direction(vectors: np.ndarray) -> bool:
     """Whether all vectors have the same direction; zero vectors have no direction."""
     import numpy as np
 

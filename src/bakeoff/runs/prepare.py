@@ -17,7 +17,7 @@ from bakeoff.pipeline.artifact_keys import model_name, passage_encoders
 from bakeoff.pipeline.canary import Canary
 from bakeoff.pipeline.chunk import ChunkedCorpus
 from bakeoff.pipeline.embed import vector_notes
-from bakeoff.pipeline.lengths import TokenLengths
+from bakeoff.pipeline.lengths import TokenLengths, unread_note
 from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.pipeline.reading.readings import lost_notes, unread_notes, with_quoted_passages
 from bakeoff.pipeline.shared_artifacts import SharedArtifacts
@@ -91,6 +91,7 @@ def prepare_run(
     changed = [one.note for one in canaries if one.note]
     for text in changed:
         emit(WarningRaised(text))
+    lengths = tuple(artifacts.models.known_lengths())
     return RunInputs(
         plan=plan,
         queries=queries,
@@ -99,11 +100,12 @@ def prepare_run(
         chunkings=chunkings,
         queries_key=queries_key(queries),
         truth_key=truth_key(truth),
-        lengths=tuple(artifacts.models.known_lengths()),
+        lengths=lengths,
         notes=(
             *notes,
             *changed,
             *artifacts.models.pooling_notes(),
+            *(unread_note(one) for one in lengths if one.read is not None),
             *_chunk_count_notes(plan, chunkings),
             *vector_notes(artifacts.known_vectors()),
             *form_notes(plan.systems),

@@ -95,6 +95,7 @@ class LengthRecord(_Record):
     quantiles: tuple[int, int, int, int, int]
     cut: float
     cut_chunks: float
+    read: int | None = None
 
 
 class CanaryRecord(_Record):

@@ -9,7 +9,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from bakeoff.errors import EmbedderError
-from bakeoff.pipeline.canary import POOLED_BY_GRAPH
+from bakeoff.pipeline.canary import POOLED_BY_GRAPH, same_direction
+from bakeoff.pipeline.lengths import words_read
 from bakeoff.protocols import Embedder, SupportsDeclaredPooling, SupportsTokens
 from bakeoff.types import ModelInfo, Role
 
@@ -21,7 +22,6 @@ TEXTS = 64
 MOST_WORDS = 4096
 WORDS_WITHOUT_LIMIT = 2048
 _NEAR_ONE = 1e-3
-_SAME = 1e-6
 _REPEATS = 1e-3
 _SLACK_TOKENS = 2
 _VOCABULARY = [
@@ -103,9 +103,15 @@ class ModelCheck:
 
 
 def check(embedder: Embedder) -> list[ModelCheck]:
-    """Run all checks, most interesting first; raises what the embedder raises."""
+    """Run all checks, most interesting first; raises what the embedder raises.
+
+    Unusable vectors end the check: the others would compare them.
+    """
+    rows = embedder.embed([text for text, _, _ in _TRIPLES], Role.DOCUMENT)
+    if fault := _fault(rows):
+        return [ModelCheck("vectors", fault, False), *_pooling(embedder)]
     return [
-        _shape(embedder),
+        _shape(rows, embedder.info.dims),
         *_pooling(embedder),
         _norms(embedder),
         _paraphrases(embedder),
@@ -128,14 +134,23 @@ def _word(number: int) -> str:
     return _VOCABULARY[number % len(_VOCABULARY)]
 
 
-def _shape(embedder: Embedder) -> ModelCheck:
+def _shape(rows: np.ndarray, dims: int) -> ModelCheck:
     import numpy as np
 
-    rows, dims = embedder.embed(_sentences(3), Role.DOCUMENT), embedder.info.dims
-    fine = rows.shape == (3, dims) and rows.dtype == np.float32 and bool(np.isfinite(rows).all())
-    return ModelCheck(
-        "vectors", f"{dims} numbers each" if fine else f"{rows.shape} {rows.dtype}, not all usable", fine
+    fine = rows.shape == (len(_TRIPLES), dims) and rows.dtype == np.float32
+    seen = (
+        f"{dims} numbers each" if fine else f"{rows.shape} {rows.dtype}, {dims} float32 numbers are declared"
     )
+    return ModelCheck("vectors", seen, fine)
+
+
+def _fault(rows: np.ndarray) -> str:
+    """Why vectors of unrelated texts can't be compared at all; '' if they can."""
+    import numpy as np
+
+    if unusable := int((~np.isfinite(rows).all(axis=1)).sum()):
+        return f"{unusable} of {len(rows)} are not finite (NaN): damaged weights, or an overflow"
+    return f"the same for {len(rows)} unrelated texts: is the pooling wrong?" if same_direction(rows) else ""
 
 
 def _pooling(embedder: Embedder) -> list[ModelCheck]:
@@ -154,10 +169,10 @@ def _norms(embedder: Embedder) -> ModelCheck:
 
     norms = np.linalg.norm(embedder.embed(_sentences(8), Role.DOCUMENT), axis=1)
     unit = bool(np.abs(norms - 1).max() < _NEAR_ONE)
-    says = "normalised" if embedder.info.normalised else "not normalised"
+    declared = "normalised" if embedder.info.normalised else "not normalised"
     return ModelCheck(
         "length",
-        f"{norms.min():.4f} to {norms.max():.4f}, said to be {says}",
+        f"{norms.min():.4f} to {norms.max():.4f}, declared as {declared}",
         unit == embedder.info.normalised,
     )
 
@@ -204,7 +219,7 @@ def _check_truncation(embedder: Embedder) -> ModelCheck:
     count = min(2 * info.max_tokens, MOST_WORDS) if info.max_tokens else WORDS_WITHOUT_LIMIT
     words = [_word(at * at + at // 7) for at in range(count)]
     try:
-        read = _words_read(embedder, words)
+        read = words_read(embedder, words)
     except EmbedderError as exc:
         return _refusal_check(embedder, words, exc)
     whole = read == count
@@ -238,24 +253,6 @@ def _cut_check(info: ModelInfo, count: int, whole: bool, read: int, tokens: int 
     limit_note = f", {limit:,} are declared" if limit is not None else ""
     fine = None if limit is None or tokens is None else abs(tokens - limit) <= _SLACK_TOKENS
     return ModelCheck("long texts", f"truncated after {size} of {count:,} words{limit_note}", fine)
-
-
-def _words_read(embedder: Embedder, words: list[str]) -> int:
-    import numpy as np
-
-    def start(count: int) -> np.ndarray:
-        return embedder.embed([" ".join(words[:count])], Role.DOCUMENT)[0]
-
-    vector = start(len(words))
-    noise = max(_SAME, 2 * float(np.abs(vector - start(len(words))).max()))
-    low, high = 1, len(words)
-    while low < high:
-        middle = (low + high) // 2
-        if float(np.abs(start(middle) - vector).max()) <= noise:
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 def _rate(embedder: Embedder) -> ModelCheck:

@@ -53,6 +53,16 @@ def test_weights_that_are_not_here_are_an_error_before_the_run(
     assert found.level == "error" and "bakeoff models pull minilm" in found.message
 
 
+def test_a_damaged_graph_is_an_error_before_the_run(lab: Make, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "model.onnx").write_bytes(b"not a graph")
+    (folder / "tokenizer.json").write_text('{"version": "1.0", "model": {"type": "WordLevel", "vocab": {}}}')
+    part = f"[{{onnx: {{folder: '{folder}', pooling: mean}}}}]"
+    (found,) = lab(experiment=(("[wordllama]", part), ("[bm25]", "[dense]"))).found("unreachable")
+    assert found.level == "error" and "model.onnx" in found.message
+
+
 def test_an_experiment_that_cannot_be_read_is_one_finding(lab: Make) -> None:
     (found,) = lab(experiment="corpus: {folder: docs}\nqueries: q.yaml\nchunker: line\n").report().findings
     assert (found.level, found.code) == ("error", "experiment")

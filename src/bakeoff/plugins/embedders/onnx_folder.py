@@ -29,6 +29,7 @@ _POOLING_MODES = {
     "mean": "mean",
     "cls": "cls",
 }
+_NEEDED = "tokenizer.json and an ONNX graph or safetensors weights"
 _DEFAULT_TOKENS = 512
 _MOST_TOKENS = 1 << 20
 
@@ -162,16 +163,15 @@ def _first(folder: Path, names: tuple[str, ...]) -> Path:
     for name in names:
         if (folder / name).is_file():
             return folder / name
+    if not folder.is_dir():
+        raise ModelNotFoundError(f"{folder} is not a folder. Give a folder with {_NEEDED}.")
     pickled = [path.name for path in folder.glob("*.bin")]
     if pickled and len(names) > 1:
         raise ModelNotFoundError(
             f"{folder} has its weights only as a pickle ({pickled[0]}), which can run code when it is read. Save the "
             "model as safetensors, or export it to ONNX."
         )
-    raise ModelNotFoundError(
-        f"{folder} has no {' or '.join(names)}. Give a folder with tokenizer.json and an ONNX graph or safetensors "
-        "weights."
-    )
+    raise ModelNotFoundError(f"{folder} has no {' or '.join(names)}. Give a folder with {_NEEDED}.")
 
 
 def _pooling(folder: Path) -> str:

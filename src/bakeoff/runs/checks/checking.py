@@ -243,8 +243,7 @@ def check_weights(plan: Plan) -> Iterator[Finding]:
         except UserError as exc:
             yield Finding("error", "weights", part.label, str(exc))
         except BakeoffError as exc:
-            text = f"it can't start: {exc} Its systems will fail."
-            yield Finding("warning", "unreachable", part.label, text)
+            yield Finding("error", "unreachable", part.label, f"it can't start: {exc}")
 
 
 def load_faults(path: Path, error: UserError) -> Iterator[Finding]:
