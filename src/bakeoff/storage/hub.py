@@ -96,8 +96,8 @@ def pull_repository(repository: str, say: Progress, partial: str) -> Path:
             if expected and hashes[file] != expected:
                 shutil.rmtree(aside)
                 raise ModelNotFoundError(
-                    f"{file} of {repository} has SHA-256 {hashes[file]}, the hub says {expected}. Nothing of it was "
-                    "kept; pull it again."
+                    f"{file} of {repository} has SHA-256 {hashes[file]}, but the hub lists {expected}: the download is "
+                    "damaged. It was not kept; pull it again."
                 )
         _place(aside, folder, hashes)
         record = {

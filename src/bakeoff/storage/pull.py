@@ -19,7 +19,7 @@ from bakeoff.storage import hub
 from bakeoff.storage.cache import translate_disk_errors
 from bakeoff.storage.catalogue import CatalogueEntry, WeightSource, find_entry
 from bakeoff.storage.temp_dir import TempDir
-from bakeoff.storage.weights import check_files, file_hashes, here, make_folder, models_folder
+from bakeoff.storage.weights import file_hashes, here, make_folder, models_folder
 
 _SECONDS = 1800
 _REPORT_SECONDS = 15.0
@@ -76,11 +76,14 @@ def _fetch(entry: CatalogueEntry, target: Path, say: Progress) -> Path:
 
 def _check(entry: CatalogueEntry, scratch: Path, partial: Path) -> None:
     """Raise for files other than the catalogue's, and discard them."""
-    try:
-        check_files(entry, scratch)
-    except ModelNotFoundError as exc:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise ModelNotFoundError(f"{exc} Nothing of it was kept.") from exc
+    hashes = file_hashes(entry.files, scratch)
+    for file, expected in entry.files.items():
+        if hashes[file] != expected:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise ModelNotFoundError(
+                f"{file} has SHA-256 {hashes[file]}, expected {expected}: the download is damaged or another file. "
+                "It was not kept."
+            )
 
 
 def _advice(entry: CatalogueEntry, target: Path, reasons: list[str]) -> list[str]:

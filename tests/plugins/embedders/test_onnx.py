@@ -152,6 +152,9 @@ def test_tensors_beside_the_graph_are_part_of_the_weights(exported: Path) -> Non
 
 
 def test_what_is_missing_is_named(tmp_path: Path, exported: Path) -> None:
+    with pytest.raises(ModelNotFoundError, match="is not a folder"):
+        made(tmp_path / "nowhere", pooling="mean")._model_folder  # noqa: B018
+    (tmp_path / "empty").mkdir()
     with pytest.raises(ModelNotFoundError, match=r"model\.onnx.*onnx/model\.onnx"):
         _ = made(tmp_path / "empty").info
     (exported / "tokenizer.json").unlink()

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
 from bakeoff.corpus.skipped_files import SkippedFiles
 from bakeoff.examples import find
@@ -57,7 +59,7 @@ def test_a_damaged_graph_is_an_error_before_the_run(lab: Make, tmp_path: Path) -
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "model.onnx").write_bytes(b"not a graph")
-    (folder / "tokenizer.json").write_text('{"version": "1.0", "model": {"type": "WordLevel", "vocab": {}}}')
+    Tokenizer(WordLevel({"?": 0}, unk_token="?")).save(str(folder / "tokenizer.json"))
     part = f"[{{onnx: {{folder: '{folder}', pooling: mean}}}}]"
     (found,) = lab(experiment=(("[wordllama]", part), ("[bm25]", "[dense]"))).found("unreachable")
     assert found.level == "error" and "model.onnx" in found.message
