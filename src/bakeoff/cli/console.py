@@ -26,13 +26,12 @@ from rich.text import Text
 
 from bakeoff.cli.views.sanitise import VisibleFormatter, one_line, show_controls, visible_json
 from bakeoff.errors import BakeoffError, SettingError
+from bakeoff.runtime.count_text import HARD_SPACE, keep_together
 from bakeoff.runtime.events import Emit
 from bakeoff.storage.redaction import redact
 
 WIDTH_WITHOUT_TERMINAL = 110
 STOPPED = 130
-HARD_SPACE = "\u00a0"
-"""Keeps a number with its unit when text is wrapped."""
 _LABEL = re.compile(r".{1,10}? {2,}")
 NO_ARGUMENTS = "NoArgsIsHelpError"
 """What typer raises for a command without arguments: its message is the help."""
@@ -211,9 +210,8 @@ def print_paragraph(text: str, first: str = "", rest: str | None = None) -> None
     """Print text wrapped to the width, after `first`; further lines begin with `rest`, by default as many blanks."""
     indent = " " * len(first) if rest is None else rest
     room = max(out.width, len(indent) + 40)
-    tied = one_line(text).replace(" %", f"{HARD_SPACE}%").replace(" ·", f"{HARD_SPACE}·")
     lines = textwrap.wrap(
-        tied,
+        keep_together(one_line(text)),
         room,
         initial_indent=first,
         subsequent_indent=indent,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 UNKNOWN = "–"
+HARD_SPACE = "\u00a0"
+_NO_BREAK = re.compile(r" (?=[%×·])|(?<=\d) (?=-?[.\d]+\])")
 
 
 def count(number: int, one: str, many: str = "") -> str:
@@ -20,3 +24,8 @@ def decimal_range(low: float | None, high: float | None, digits: int, sign: str 
     if low is None or high is None:
         return UNKNOWN
     return f"[{decimal(low, digits, sign)} {decimal(high, digits, sign)}]"
+
+
+def keep_together(text: str) -> str:
+    """Text with hard spaces where a line should not break: before %, × and ·, and inside an interval."""
+    return _NO_BREAK.sub(HARD_SPACE, text)

@@ -21,6 +21,7 @@ from bakeoff.report.sections.pairs import lead, lead_chart
 from bakeoff.report.sections.percentiles import HOW
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.stored_times import SPEED, START, StoredTime, earlier_phases
+from bakeoff.runtime.count_text import keep_together
 from bakeoff.storage.cache import write_file
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["keep_together"] = keep_together
     environment.globals.update(say=number_text, find=findings, draw=figures, chart=charts_svg, shade=_shade)
     environment.globals.update(lead=lead, lead_chart=lead_chart, trade_chart=trade_chart)
     return environment

@@ -10,7 +10,7 @@ from bakeoff.stats.number_format import bytes_text, probability
 count = count_text.count
 ABSENT = "–"
 MINUS = "\u2212"
-TIED = "\u00a0"
+TIED = count_text.HARD_SPACE
 """A no-break space between a number and its unit."""
 
 
