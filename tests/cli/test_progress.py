@@ -8,6 +8,7 @@ from rich.console import Console
 
 from bakeoff.cli.views import progress
 from bakeoff.cli.views.progress import ProgressBars, ProgressLines
+from bakeoff.runtime.count_text import per_second
 from bakeoff.runtime.events import (
     Event,
     StageAdvanced,
@@ -58,10 +59,15 @@ def test_a_long_stage_says_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch
     for _ in range(3):
         now[0] += 6
         lines(StageAdvanced("embed", "m", 20))
-    assert out.getvalue().splitlines() == ["embed     m  40/100  3/s  18 s left"]
+    assert out.getvalue().splitlines() == ["embed     m  40/100  3.3/s  18 s left"]
 
 
 def test_bars_show_the_same_on_a_terminal() -> None:
     said = shown(ProgressBars, force_terminal=True)
     for words in ("m[x] · line", "10 × 64", "c[ef=16]", "no memory", "[really]", "systems"):
         assert words in said
+
+
+@pytest.mark.parametrize(("rate", "shown_as"), [(0.254, "0.25/s"), (3.33, "3.3/s"), (1234.5, "1,234/s")])
+def test_a_slow_rate_is_not_shown_as_zero(rate: float, shown_as: str) -> None:
+    assert per_second(rate) == shown_as

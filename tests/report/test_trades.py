@@ -13,7 +13,7 @@ from bakeoff.config.experiment_file import Prices
 from bakeoff.report.build import build_report
 from bakeoff.report.render.html import page
 from bakeoff.report.render.markdown import text
-from bakeoff.report.sections.cost_quality import bill_of, money, trades
+from bakeoff.report.sections.cost_quality import RESCORED, bill_of, money, trades
 from bakeoff.report.sections.findings import of_trade
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.cost import run_costs
@@ -60,6 +60,16 @@ def test_a_system_of_unknown_cost_is_not_called_more_expensive(make_run: Make) -
     alone = next(one for one in trades(table, True, bill_of(make_run(systems=3))) if one.name == "latency")
     assert (latency.without_cost, alone.without_cost, len(alone.points)) == (0, 2, 1)
     assert f"Only {alone.points[0].system} " in of_trade(alone)
+
+
+@pytest.mark.parametrize("rescored", [False, True])
+def test_the_note_on_rescoring_needs_a_rescored_form(make_run: Make, rescored: bool) -> None:
+    result = make_run(systems=2)
+    rows = build_report(result).systems.rows
+    forms = [replace(rows[0], vector_bytes=64), replace(rows[1], vector_bytes=8, rescored=rescored)]
+    table = replace(build_report(result).systems, rows=tuple(forms))
+    vectors = next(one for one in trades(table, True, bill_of(result)) if one.name == "vectors")
+    assert (RESCORED in vectors.notes) is rescored
 
 
 def test_a_load_without_the_model_does_not_make_an_expensive_model_cheap(

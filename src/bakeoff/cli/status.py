@@ -11,6 +11,7 @@ from bakeoff.errors import DataError
 from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runs.folder import read_record
 from bakeoff.runs.record import RunRecord
+from bakeoff.runtime.count_text import per_second
 from bakeoff.runtime.progress_file import RunProgress, StageState, process_is_alive, read_progress
 
 LABEL = 9
@@ -130,7 +131,7 @@ def _print_progress(progress: RunProgress) -> None:
 def _stage_line(stage: StageState, now: float) -> str:
     rate, left = stage.rate(now), stage.left(now)
     words = [stage.label, f"{stage.done:,}/{stage.total:,} {stage.what}"]
-    words += [f"{rate:,.0f}/s"] if rate is not None else []
+    words += [per_second(rate)] if rate is not None else []
     words += [f"{left:,.0f} s left"] if left is not None else []
     return "  ".join(word for word in words if word)
 

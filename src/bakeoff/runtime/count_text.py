@@ -14,6 +14,11 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def per_second(rate: float) -> str:
+    """A rate with at least one digit other than 0: "1,200/s", "3.4/s", "0.25/s"."""
+    return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s"
+
+
 def decimal(value: float | None, digits: int, sign: str = "") -> str:
     """A number with a fixed number of decimals, with `sign` "+" always signed; a dash if it is unknown."""
     return UNKNOWN if value is None else f"{value:{sign},.{digits}f}"

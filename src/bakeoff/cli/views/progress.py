@@ -12,6 +12,7 @@ from rich.text import Text
 
 from bakeoff.cli.console import plain
 from bakeoff.cli.views.sanitise import one_line
+from bakeoff.runtime.count_text import per_second
 from bakeoff.runtime.events import (
     Event,
     StageAdvanced,
@@ -35,7 +36,7 @@ class _Rate(ProgressColumn):
         if not task.speed:
             return Text("")
         left = f"{task.time_remaining:.0f} s left" if task.time_remaining else ""
-        return Text(f"{task.completed:,.0f}/{task.total or 0:,.0f}  {task.speed:,.0f}/s  {left}")
+        return Text(f"{task.completed:,.0f}/{task.total or 0:,.0f}  {per_second(task.speed)}  {left}")
 
 
 class ProgressBars:
@@ -140,4 +141,4 @@ class ProgressLines:
         state[3] = now
         rate = state[0] / max(now - state[2], 1e-9)
         left = (state[1] - state[0]) / rate if rate else 0.0
-        return f"{event.stage:<9} {event.label}  {state[0]:,.0f}/{state[1]:,.0f}  {rate:,.0f}/s  {left:.0f} s left"
+        return f"{event.stage:<9} {event.label}  {state[0]:,.0f}/{state[1]:,.0f}  {per_second(rate)}  {left:.0f} s left"

@@ -56,16 +56,16 @@ def of_queries(pairs: PairTable) -> str:
 def of_trade(trade: CostQualityPoint) -> str:
     """Which systems are on the front, among those whose cost is known."""
     front = trade.front
-    among = f"Of the {len(trade.points):,} with a known {trade.axis}, " if trade.without_cost else ""
+    among = f"Of the {len(trade.points):,} with known {trade.axis}, " if trade.without_cost else ""
     if len(trade.points) == 1:
-        return f"Only {front[0].system} has a known {trade.axis}"
+        return f"Only {front[0].system} has known {trade.axis}"
     if len(front) == 1:
         if any(point.cost == front[0].cost for point in trade.points if point is not front[0]):
             return f"{among}{front[0].system} is the best, and no system is {trade.cheaper}"
         return f"{among}{front[0].system} is both the best and the {trade.cheapest}"
     total = say.count(len(trade.points), "system")
     names = say.name_some([point.system for point in front], 3)
-    known = f" with a known {trade.axis}" if trade.without_cost else ""
+    known = f" with known {trade.axis}" if trade.without_cost else ""
     return f"{len(front):,} of {total}{known} have no rival that is both better and {trade.cheaper}: {names}"
 
 

@@ -55,6 +55,7 @@ class SystemRow:
     p95_ms: float | None
     index_bytes: int | None
     vector_bytes: int | None
+    rescored: bool
     chunks: int | None
     dims: int | None
     stand_in: bool
@@ -132,6 +133,7 @@ def systems_table(
             p95_ms=result.timing(system, "total", "p95_ms"),
             index_bytes=stored[system]["index_bytes"],
             vector_bytes=stored[system]["vector_bytes"],
+            rescored=bool(stored[system]["rescore"]),
             chunks=stored[system]["chunks"],
             dims=stored[system]["dims"],
             stand_in=bool(stored[system]["stand_in"]),
