@@ -164,8 +164,10 @@ def _all(
     yield trade("size", "index size", "smallest", say.size, sizes, against="size")
     if table.several_forms:
         vectors = {row.system: row.vector_bytes for row in table.rows}
-        notes = (BY_MEANS, RESCORED) if any(row.rescored for row in table.rows) else (BY_MEANS,)
-        yield trade("vectors", "bytes per vector", "smallest", say.whole, vectors, notes=notes)
+        rescored = (RESCORED,) if any(row.rescored for row in table.rows) else ()
+        yield trade(
+            "vectors", "bytes per vector", "smallest", say.whole, vectors, notes=(BY_MEANS, *rescored)
+        )
     for what, (name, part) in PARTS.items():
         priced = _prices_of(bill, part)
         amounts = {system: one.amount for system, one in priced.items()}
