@@ -75,3 +75,8 @@ def test_no_folder(home: Path) -> None:
 def test_a_place_that_cannot_be_written(tiny: Path) -> None:
     with pytest.raises(SettingError, match="--into"):
         scaffold.write_experiment(scaffold.inspect_folder(Path("corpus")), tiny / "below", force=False)
+
+
+def test_one_file_is_counted_in_the_singular(tmp_path: Path) -> None:
+    (tmp_path / "only.md").write_text("# One\n")
+    assert scaffold.inspect_folder(tmp_path).size.startswith("1 file, ")

@@ -186,6 +186,18 @@ def test_history_reports_what_changed(make_run: Make) -> None:
     assert "two" in str(run_history.table(entries))
 
 
+def test_history_names_the_state_of_an_unfinished_run(make_run: Make) -> None:
+    before = make_run("runs/one", systems=2)
+    record = json.loads((before.path / "run.json").read_text())
+    for name, status in (("two", "stopped"), ("three", "running")):
+        (before.path.with_name(name)).mkdir()
+        (before.path.with_name(name) / "run.json").write_text(
+            json.dumps({**record, "run": name, "status": status})
+        )
+    states = {entry.run: entry.status for entry in run_history.list_runs(before.path.parent)}
+    assert (states["two"], states["three"]) == ("stopped", "running")
+
+
 def test_a_long_reason_becomes_a_footnote(make_run: Make) -> None:
     before = make_run("runs/one", systems=2)
     for name in ("two", "three"):

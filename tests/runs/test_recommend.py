@@ -90,6 +90,17 @@ def test_only_a_model_is_checked_for_its_language(copied: Path, embedder: str | 
     assert any("their language" in text for text in found.warnings) is warned
 
 
+@pytest.mark.parametrize(("documents", "minded"), [(10, 1), (11, 0)])
+def test_a_primary_recall_of_every_document_is_minded(copied: Path, documents: int, minded: int) -> None:
+    record = json.loads((copied / "run.json").read_text())
+    corpus = {**record["corpus"], "documents": documents}
+    found = rewritten(
+        copied, corpus=corpus, primary="R@10(document)", measures=["R@10(document)"]
+    ).recommendation
+    assert found is not None
+    assert len([text for text in found.warnings if text.startswith("R@10(document) ")]) == minded
+
+
 def test_a_model_that_changed_under_its_name_is_minded(copied: Path) -> None:
     note = f"mine gives other vectors, so this run {MIXED}."
     found = rewritten(copied, notes=[note]).recommendation

@@ -9,7 +9,7 @@ from pathlib import Path
 from bakeoff.cli import console
 from bakeoff.errors import DataError
 from bakeoff.runs.analysis import Result, open_run
-from bakeoff.runs.folder import read_record
+from bakeoff.runs.folder import read_record, run_state
 from bakeoff.runs.record import RunRecord
 from bakeoff.runtime.count_text import per_second
 from bakeoff.runtime.progress_file import RunProgress, StageState, process_is_alive, read_progress
@@ -70,7 +70,7 @@ def _run_json(path: Path, record: RunRecord, review_folders: Mapping[str, Path])
         advice = recommendation_record(_open_reviewed(path, review_folders.get(record.run)))
     return {
         "run": str(path),
-        "status": _state(path, record),
+        "status": run_state(path, record),
         **_progress(path, record),
         "recommendation": advice.model_dump() if advice else None,
         "started": record.started,
@@ -178,18 +178,12 @@ def _progress(path: Path, record: RunRecord) -> dict[str, int]:
 
 def _status_row(path: Path, record: RunRecord) -> list[str]:
     progress = _progress(path, record)
-    return [path.name, _state(path, record), *(str(progress[key]) for key in ("done", "failed", "to_do"))]
-
-
-def _state(path: Path, record: RunRecord) -> str:
-    """The state of a run; a run whose process is gone counts as interrupted."""
-    now = read_progress(path) if record.status == "running" else None
-    return "stopped" if now is not None and not process_is_alive(now) else record.status
+    return [path.name, run_state(path, record), *(str(progress[key]) for key in ("done", "failed", "to_do"))]
 
 
 def _next(path: Path, record: RunRecord) -> str:
     if record.status in ("running", "stopped"):
-        doubt = " (unless it is still running)" if _state(path, record) == "running" else ""
+        doubt = " (unless it is still running)" if run_state(path, record) == "running" else ""
         return f"{_command(record)} --out {path}   resumes it{doubt}"
     if record.status == "partial":
         return f"{_command(record)} --out {path}   retries the failed systems"

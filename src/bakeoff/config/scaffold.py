@@ -16,6 +16,7 @@ from bakeoff.config.file_readers import file_readers
 from bakeoff.corpus.document_kinds import KIND_OF_SUFFIX
 from bakeoff.corpus.skipped_files import SkippedFiles, describe_skipped, summarise_skipped
 from bakeoff.errors import CorpusError, SettingError
+from bakeoff.runtime.count_text import count
 from bakeoff.types import Document, Skipped, SourceItem
 
 CODE = frozenset(
@@ -57,7 +58,7 @@ class FolderSummary:
     @property
     def size(self) -> str:
         """Size of the corpus, for the first line of the experiment."""
-        return f"{self.files} files, {self.bytes / 1e6:.1f} MB"
+        return f"{count(self.files, 'file')}, {self.bytes / 1e6:.1f} MB"
 
     def corpus_text(self, into: Path) -> str:
         """The corpus of the experiment, as YAML."""

@@ -11,6 +11,7 @@ from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.evaluate import evaluate
 from bakeoff.measures.names import Measure
+from bakeoff.runtime.count_text import count
 from bakeoff.types import Unit
 
 
@@ -53,6 +54,14 @@ def items_within(depth: int, unit: Unit | None) -> int | None:
 def fixed_ceiling(measure: Measure) -> float | None:
     """Best value of a measure that doesn't depend on judgments; None if its definition has none."""
     return measure.definition.fixed_ceiling(measure)
+
+
+def describe_exhausted_depth(measure: Measure, documents: int) -> str:
+    """Why a recall that counts every document of the corpus can't tell systems apart; '' if it can."""
+    counts_all = 0 < documents <= (measure.k or 0) and measure.unit is Unit.DOCUMENT
+    if not counts_all or measure.name not in ("R", "Hit"):
+        return ""
+    return f"{measure} is not informative here: the corpus has only {count(documents, 'document')}. Use a smaller k."
 
 
 def _ideal(judgments: JudgmentArrays, kept: Bools, depth: int | None) -> RankingArrays:

@@ -12,7 +12,7 @@ from bakeoff.report.sections.parts import ReportSection, TextTable
 from bakeoff.review.reviewed_run import Truth, open_reviewed, same_truth
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.compare_runs import DatedSystem, RunsComparison, compare_across
-from bakeoff.runs.folder import read_record
+from bakeoff.runs.folder import UNFINISHED, read_record, run_state
 from bakeoff.runtime.count_text import decimal
 
 SHORT = 20
@@ -85,7 +85,17 @@ def _read(
             return _unread(path, result.record.status, result.record.started, "no system finished"), None
         return _entry(result, measure, system, before), result
     except UserError as exc:
-        return _unread(path, "unreadable", "", str(exc)), None
+        status, started = _recorded_state(path)
+        return _unread(path, status, started, str(exc)), None
+
+
+def _recorded_state(path: Path) -> tuple[str, str]:
+    """State and start of a run that can't be read as a result: an unfinished run is not damaged."""
+    try:
+        record = read_record(path)
+    except UserError:
+        return "unreadable", ""
+    return (run_state(path, record), record.started) if record.status in UNFINISHED else ("unreadable", "")
 
 
 def _entry(

@@ -32,6 +32,7 @@ from bakeoff.errors import DataError
 from bakeoff.fingerprint import bytes_fingerprint, file_fingerprint
 from bakeoff.pipeline.system_tables import CELL, SystemResult
 from bakeoff.runs.record import SCHEMA_VERSION, RunRecord
+from bakeoff.runtime.progress_file import process_is_alive, read_progress
 from bakeoff.storage.cache import durable_folder, verify_folder, write_file
 from bakeoff.storage.parquet_io import read_parquet
 from bakeoff.storage.schemas import SYSTEMS, Schema
@@ -153,6 +154,12 @@ def read_tags(text: str | None) -> JsonObject:
 def read_table(folder: Path, schema: Schema) -> pa.Table:
     """One result table of a run."""
     return _read(folder / f"{schema.name}.parquet", schema)
+
+
+def run_state(folder: Path, record: RunRecord) -> str:
+    """The state of a run; a run whose process is gone counts as stopped."""
+    now = read_progress(folder) if record.status == "running" else None
+    return "stopped" if now is not None and not process_is_alive(now) else record.status
 
 
 def require_finished(folder: Path, record: RunRecord) -> None:

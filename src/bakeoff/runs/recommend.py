@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bakeoff.corpus.languages import LANGUAGES, detect_language
+from bakeoff.measures.ceilings import describe_exhausted_depth
+from bakeoff.measures.names import parse
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.decisive_systems import MOST_COMPARED, compares_all
 from bakeoff.runs.empty_searches import empty_search_sentences
@@ -79,6 +81,7 @@ def _warnings(result: Result, recommendation: Recommendation) -> Iterator[str]:
     if 0 < drafts < every:
         yield f"{drafts:,} of {questions(every)} are machine-written drafts."
     yield from (note for note in result.record.notes if NOT_BY_PEOPLE in note or MIXED in note)
+    yield from _exhausted(result)
     yield from _failed(result)
     if not compares_all(result):
         yield f"Only the {MOST_COMPARED} best of {len(result.done):,} systems are compared."
@@ -91,6 +94,13 @@ def _warnings(result: Result, recommendation: Recommendation) -> Iterator[str]:
 
 def _drafts(result: Result) -> int:
     return sum(result.queries["synthetic"].to_pylist())
+
+
+def _exhausted(result: Result) -> Iterator[str]:
+    """A primary measure that counts every document of the corpus."""
+    documents = result.record.corpus.documents if result.record.corpus is not None else 0
+    if why := describe_exhausted_depth(parse(result.record.primary), documents):
+        yield why
 
 
 def _failed(result: Result) -> Iterator[str]:

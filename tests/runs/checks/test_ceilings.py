@@ -73,8 +73,17 @@ def test_a_hundred_neighbours_need_a_hundred_chunks(lab: Make) -> None:
 
 
 def test_a_measure_deeper_than_what_is_retrieved_is_named(lab: Make) -> None:
-    (found,) = lab(experiment=measures("P@5", "R@50", more="depth: 20\n")).found("depth")
-    assert found.message == "R@50(document) looks at 50 results, but depth is 20. Set depth: 50 or more."
+    (found,) = lab(experiment=measures("P@5", "nDCG@50", more="depth: 20\n")).found("depth")
+    assert found.message == "nDCG@50(document) looks at 50 results, but depth is 20. Set depth: 50 or more."
+
+
+def test_recall_of_every_document_is_a_warning_if_it_decides(lab: Make) -> None:
+    made = lab(experiment=measures("R@20", "Hit@20", more="depth: 20\n"))
+    assert [(found.level, found.message.partition(" ")[0]) for found in made.found("depth")] == [
+        ("warning", "R@20(document)"),
+        ("note", "Hit@20(document)"),
+    ]
+    assert not lab(experiment=measures("R@5", "nDCG@20")).found("depth")
 
 
 def test_section_ceilings_count_the_chunks_of_the_sections(lab: Make) -> None:

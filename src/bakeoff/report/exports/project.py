@@ -21,6 +21,7 @@ from bakeoff.errors import DataError, SettingError
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.live.live_system import FoundPassage, LiveSystem, tuned_weight
 from bakeoff.runs.live.replay import EXPECTED, expected_rankings, write_expected, write_measured
+from bakeoff.runtime.count_text import count
 from bakeoff.storage import catalogue, weights
 
 SETTINGS, QUERIES, RETRIEVER = "system.yaml", "queries.yaml", "retriever.py"
@@ -242,9 +243,9 @@ def _template_words(choice: TakenSystem, questions: int) -> dict[str, object]:
         "day": plain_text(record.started[:10]),
         "framework": choice.framework.value,
         "weight": tuned_weight(result, system),
-        "questions": questions,
-        "documents": f"{record.corpus.documents:,} documents" if record.corpus else "unknown",
-        "measured": f"{plain_text(record.primary)} {summary.mean:.3f} on {summary.n} questions"
+        "questions": count(questions, "question"),
+        "documents": count(record.corpus.documents, "document") if record.corpus else "unknown",
+        "measured": f"{plain_text(record.primary)} {summary.mean:.3f} on {count(summary.n, 'question')}"
         if summary and summary.n
         else "not scored",
         "parts": list(_part_rows(system)),

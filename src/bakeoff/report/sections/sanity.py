@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from bakeoff.measures.ceilings import describe_exhausted_depth
 from bakeoff.measures.names import parse
 from bakeoff.report.sections.losses import ROWS
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.folder import translate_table_errors
 from bakeoff.runs.score_grid import ScoreGrid, mean_scores
 from bakeoff.runs.table_rows import row_count
-from bakeoff.runtime.count_text import count
 from bakeoff.stats.sanity import GrowthFacts, SanityFacts, unusual_values
 from bakeoff.storage.parquet_io import read_parquet
 from bakeoff.storage.schemas import RANKINGS
@@ -45,11 +45,8 @@ def _all_documents(result: Result, grid: ScoreGrid) -> Iterator[str]:
     """A note if recall counts every document of the corpus, so that it is always 1."""
     documents = result.record.corpus.documents if result.record.corpus is not None else 0
     for name in grid.values:
-        measure = parse(name)
-        counts_all = 0 < documents <= (measure.k or 0) and measure.unit is Unit.DOCUMENT
-        if counts_all and measure.name in ("R", "Hit"):
-            shown = count(documents, "document")
-            yield f"{name} is not informative here: the corpus has only {shown}. Use a smaller k."
+        if why := describe_exhausted_depth(parse(name), documents):
+            yield why
 
 
 def _too_shallow(result: Result, grid: ScoreGrid) -> Iterator[str]:

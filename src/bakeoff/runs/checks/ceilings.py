@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bakeoff.measures.arrays import JudgmentArrays
-from bakeoff.measures.ceilings import ceiling, fixed_ceiling, items_within
+from bakeoff.measures.ceilings import ceiling, describe_exhausted_depth, fixed_ceiling, items_within
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure, parse
 from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
@@ -168,7 +168,9 @@ def check_measures(material: ValidationContext, ceilings: Ceilings) -> Iterator[
         measure, where = parse(name), _place(material, position)
         if name not in refused and _has_no_value(measure, ceilings):
             yield Finding("warning", "measure", where, _no_value(measure))
-        if measure.k is not None and measure.k > depth:
+        if why := describe_exhausted_depth(measure, material.corpus.documents.num_rows):
+            yield Finding("note" if position else "warning", "depth", where, why)
+        elif measure.k is not None and measure.k > depth:
             text = (
                 f"{name} looks at {measure.k} results, but depth is {depth}. Set depth: {measure.k} or more."
             )

@@ -101,7 +101,7 @@ def _from_pilot(result: Result, primary: str) -> ScoreSpread:
     if not spreads:
         raise ComparisonError(
             f"{result.path} has no two systems that differ on {primary}, so the spread can't be estimated. "
-            "Use a run of two or more systems."
+            "Use a run with systems that differ, or another primary measure."
         )
     basis = f"measured: median of {len(spreads)} pairs in {result.path.name}, {min(spreads):.2f} to {max(spreads):.2f}"
     return ScoreSpread(
