@@ -29,6 +29,7 @@ from bakeoff.report.sections import scaling
 from bakeoff.report.sections.optional_sections import collect_optional_sections
 from bakeoff.report.sections.parts import BarChart, LineChart, ReportSection
 from bakeoff.report.sections.percentiles import PERCENTS
+from bakeoff.report.sections.under_load import load_section
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.markdown_tables import escape_markdown
 
@@ -272,3 +273,15 @@ def test_figures_of_load_and_growth_are_drawn_for_a_paper(
     } <= names
     drawn = "".join(ElementTree.parse(tmp_path / "out" / "load_latency.svg").getroot().itertext())
     assert "p99" in drawn and "a$b" in drawn.replace("\\", "")
+
+
+def test_too_few_runs_leave_a_dash_and_a_note(make_run: Make, make_load: MakeLoad) -> None:
+    result = make_run(systems=2)
+    make_load(result, runs=2)
+    section = load_section(result, result.done)
+    assert section is not None
+    (tests,) = [grid for grid in section.grids if "p (Welch, Holm)" in grid.headings]
+    assert {row[-1] for row in tests.rows} == {say.ABSENT}
+    assert [note for note in section.notes if "p-value" in note] == [
+        "No p-value: 2 and 2 runs; at least 3 each are needed."
+    ]

@@ -186,6 +186,25 @@ def test_history_reports_what_changed(make_run: Make) -> None:
     assert "two" in str(run_history.table(entries))
 
 
+def test_a_baseline_without_a_finished_system_passes_nothing(make_run: Make) -> None:
+    before = make_run("runs/one", systems=2)
+    after = changed(before, "two", lambda _, __, value: value)
+    rows = pq.read_table(before.path / "systems.parquet")
+    place = rows.schema.get_field_index("status")
+    failed = pa.array(["failed"] * rows.num_rows, rows.schema.field(place).type)
+    pq.write_table(rows.set_column(place, "status", failed), before.path / "systems.parquet")
+    record = json.loads((before.path / "run.json").read_text())
+    (before.path / "run.json").write_text(json.dumps({**record, "tables": {}}))
+    empty = open_run(before.path)
+    assert (
+        CliRunner().invoke(app, ["gate", str(before.path), str(after.path)], standalone_mode=False).exception
+    )
+    with pytest.raises(ComparisonError, match="no system of one finished"):
+        run_gate(empty, after, GateRules(0.01))
+    with pytest.raises(ComparisonError, match="no system of one finished"):
+        empty.system("A")
+
+
 def test_history_names_the_state_of_an_unfinished_run(make_run: Make) -> None:
     before = make_run("runs/one", systems=2)
     record = json.loads((before.path / "run.json").read_text())

@@ -9,6 +9,7 @@ from bakeoff.errors import ComparisonError
 from bakeoff.stats.bootstrap import BootstrapSettings, mean_interval
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
+from bakeoff.stats.interaction import interactions
 
 QUERIES = tuple(f"q{number:02d}" for number in range(60))
 
@@ -146,3 +147,25 @@ def test_the_same_difference_on_every_query_is_shown_once_rare_queries_can_not_u
     pair = compare(ScoreMatrix(("a", "b"), names, np.array([base + 0.1, base]), "nDCG@10"), seed=3).pairs[0]
     assert not pair.interval.defined
     assert (pair.passes_tests, pair.better) == (True, better)
+
+
+def test_an_interval_stays_within_the_possible_differences() -> None:
+    scores = np.array([[1.0, 1.0, 1.0, 0.9], [0.0, 0.0, 0.6, 0.0]])
+    few = ScoreMatrix(("a", "b"), QUERIES[:4], scores, "nDCG@10")
+    pair = compare(few, seed=3).pairs[0]
+    raw = mean_interval(scores[0] - scores[1], BootstrapSettings(3))
+    assert raw.high is not None and raw.high > 1  # what the resamples give without bounds
+    assert (pair.interval.low, pair.interval.high, pair.interval.clipped) == (raw.low, 1.0, True)
+    assert pair.reverse().interval.low == -1.0
+    wide = compare(ScoreMatrix(("a", "b"), QUERIES[:4], 10 * scores, "tokens@10", bounds=None), seed=3).pairs[
+        0
+    ]
+    assert wide.interval.high == pytest.approx(10 * raw.high)
+
+
+def test_category_intervals_stay_within_the_possible_differences() -> None:
+    scores = np.array([[1.0, 1.0, 1.0, 0.9] * 3, [0.0, 0.0, 0.6, 0.0] * 3])
+    kinds = ("x",) * 4 + ("y",) * 4 + ("z",) * 4
+    few = ScoreMatrix(("a", "b"), QUERIES[:12], scores, "nDCG@10", categories=kinds)
+    found = interactions(few, "a", ("b",), BootstrapSettings(3))
+    assert {one.interval.high for one in found[0].categories} == {1.0}

@@ -43,9 +43,13 @@ def _print_recommendation(path: Path, record: RunRecord, review: Path | None) ->
     """Print what the newest run recommends, if it finished."""
     if record.status not in ("done", "partial"):
         return
-    from bakeoff.cli.views.summary import print_recommendation
+    from bakeoff.cli.views.summary import print_failed, print_recommendation
 
-    print_recommendation(_open_reviewed(path, review).recommendation)
+    result = _open_reviewed(path, review)
+    if result.done:
+        print_recommendation(result.recommendation)
+    else:
+        print_failed(result)
     console.print_line()
 
 

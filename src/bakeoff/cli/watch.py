@@ -56,10 +56,12 @@ def watch(
     Exit 1 if a system failed, quality is not shown to hold or a model changed; with --strict also for warnings.
     """
     import bakeoff
+    from bakeoff.runs.gate import require_finished_system
     from bakeoff.runs.live.plan_of_run import plan_of_run
     from bakeoff.runs.live.watch import WatchRules, watch_runs
 
     plan, _, before = plan_of_run(baseline, experiment)
+    require_finished_system(before)
     drift = _question_finding(plan, questions) if questions is not None else None
     after = bakeoff.run(plan, out=out)
     rules = WatchRules(margin=margin, overlap=overlap, slower=slower)

@@ -146,7 +146,7 @@ def _pair(
         queries=both,
         left_out=_left_out(a, b, rankings, table, both),
         difference=sum(differences) / len(differences) if differences else None,
-        interval=mean_interval(differences, settings),
+        interval=mean_interval(differences, settings, (-1.0, 1.0)),
         bounds=_difference_bounds(measure, [(rankings[a][q], rankings[b][q]) for q in common], labels, k),
         common=len(common),
     )

@@ -313,6 +313,8 @@ class Result:
         """Label of a system, from its label, its letter in the table, or words only it contains."""
         if name in self.done:
             return name
+        if not self.done:
+            raise ComparisonError(f"no system of {self.path.name} finished, so {name!r} names none.")
         matches = match_labels(name, self.done, self.letters)
         if len(matches) == 1:
             return matches[0]

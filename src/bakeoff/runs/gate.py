@@ -106,6 +106,7 @@ def run_gate(
     runs = (baseline.record.run, candidate.record.run)
     if runs[0] == runs[1]:
         raise ComparisonError(f"{runs[0]} is both baseline and new run. Give two different folders.")
+    require_finished_system(baseline)
     for one in (baseline, candidate):
         _require_unchanged(one)
     differing = check_comparable(baseline, candidate, allow_mixed=allow_mixed)
@@ -133,6 +134,14 @@ def run_gate(
         notes=notes,
         truth=baseline.truth,
     )
+
+
+def require_finished_system(baseline: Result) -> None:
+    """Raise if no system of a baseline finished: a gate without systems would always pass."""
+    if not baseline.done:
+        raise ComparisonError(
+            f"no system of {baseline.path.name} finished, so there is nothing to compare with. Choose another baseline."
+        )
 
 
 def same_systems(baseline: Result, candidate: Result, renamed: Mapping[str, str]) -> dict[str, str]:

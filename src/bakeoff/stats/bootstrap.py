@@ -69,6 +69,11 @@ def mean_interval(
     return mean_intervals(np.asarray(values, dtype=np.float64)[:, None], settings, bounds, clusters)[0]
 
 
+def difference_bounds(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Smallest and largest difference of two means within bounds; None without bounds."""
+    return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+
+
 def mean_intervals(
     columns: npt.ArrayLike,
     settings: BootstrapSettings,

@@ -17,7 +17,7 @@ from bakeoff.stats.arrays import (
     groups_by_mask,
     without_nan,
 )
-from bakeoff.stats.bootstrap import BootstrapSettings, intervals_at, mean_intervals
+from bakeoff.stats.bootstrap import BootstrapSettings, difference_bounds, intervals_at, mean_intervals
 from bakeoff.stats.clusters import Clusters, Dependence, EffectiveQuestions, dependence, effective_questions
 from bakeoff.stats.comparison import Comparison, DroppedQueries, PairComparison, ScoreMatrix, SystemSummary
 from bakeoff.stats.correction import holm, max_t
@@ -134,7 +134,7 @@ def _pair_numbers(
         return []
     levels = (settings.bootstrap.level, 1 - 2 * settings.alpha)
     intervals, equivalence = intervals_at(
-        columns, settings.bootstrap, levels, mapper=mapper, clusters=clusters
+        columns, settings.bootstrap, levels, difference_bounds(inputs.matrix.bounds), mapper, clusters
     )
     seed, flips = settings.bootstrap.seed, flips_for(pairs, settings.alpha)
     summed = columns if clusters.alone else clusters.sums(np.nan_to_num(columns))

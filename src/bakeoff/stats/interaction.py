@@ -9,7 +9,7 @@ import numpy as np
 
 from bakeoff.errors import ComparisonError
 from bakeoff.stats.arrays import NOISE, FloatArray, IntArray, groups_by_mask
-from bakeoff.stats.bootstrap import BootstrapSettings, mean_intervals
+from bakeoff.stats.bootstrap import BootstrapSettings, difference_bounds, mean_intervals
 from bakeoff.stats.clusters import Clusters
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.correction import holm
@@ -81,9 +81,7 @@ def interactions(
         labels, clusters = np.array(matrix.categories)[common].tolist(), every.among(common)
         columns = advantages[np.ix_(common, numbers)]
         p_values = _test_labels(columns, labels, settings.seed, clusters)
-        by_pair = zip(
-            *_by_category(columns, labels, settings, clusters, matrix.largest_difference), strict=True
-        )
+        by_pair = zip(*_by_category(columns, labels, settings, clusters, matrix), strict=True)
         for number, p, parts in zip(numbers, p_values, by_pair, strict=True):
             by_category[int(number)] = (p, parts)
     adjusted = holm([by_category[number][0] for number in range(len(others))])
@@ -149,7 +147,11 @@ def cluster_flip_p(differences: FloatArray, labels: Sequence[str], seed: int, *,
 
 
 def _by_category(
-    columns: FloatArray, labels: list[str], settings: BootstrapSettings, clusters: Clusters, largest: float
+    columns: FloatArray,
+    labels: list[str],
+    settings: BootstrapSettings,
+    clusters: Clusters,
+    matrix: ScoreMatrix,
 ) -> list[list[CategoryDifference]]:
     """For each category the advantage of every column on it."""
     names = list(dict.fromkeys(labels))
@@ -158,8 +160,8 @@ def _by_category(
     for name in names:
         inside = np.array([label == name for label in labels])
         part, members = columns[inside], clusters.among(inside)
-        intervals = mean_intervals(part, settings.at(1 - alpha), clusters=members)
-        extremes = np.full(part.shape[1], largest)
+        intervals = mean_intervals(part, settings.at(1 - alpha), difference_bounds(matrix.bounds), members)
+        extremes = np.full(part.shape[1], matrix.largest_difference)
         (bounds,) = possible_means(part, extremes, (alpha,), settings.seed, clusters=members)
         by_category.append(
             [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -84,6 +84,11 @@ class SpeedComparison:
     p: float | None
     p_holm: float | None
     note: str = ""
+
+
+def explain_missing_p(notes: Iterable[str]) -> list[str]:
+    """Why some comparisons have no p-value, each reason once."""
+    return [f"No p-value: {note}." for note in dict.fromkeys(notes) if note]
 
 
 def compare_speeds(runs: Mapping[str, Sequence[float]], seed: int) -> tuple[SpeedComparison, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bakeoff.benchmark.load.sentences import closing_sentences, compare_loads
 from bakeoff.benchmark.passes import LoadPoint
+from bakeoff.benchmark.results.speeds import explain_missing_p
 from bakeoff.cli import console
 from bakeoff.runtime.count_text import decimal
 
@@ -63,6 +64,7 @@ def print_load(done: LoadOutcome) -> None:
 
 def _print_comparisons(found: LoadSession, names: dict[str, str]) -> None:
     """Print every pair under each load, with its ratio and corrected p."""
+    comparisons = compare_loads(found.points(), found.demand.seed)
     rows = [
         [
             names[comparison.pair.a],
@@ -71,15 +73,17 @@ def _print_comparisons(found: LoadSession, names: dict[str, str]) -> None:
             comparison.measure,
             decimal(comparison.pair.ratio, 2),
             _interval(comparison.pair.low, comparison.pair.high),
-            comparison.pair.note if comparison.pair.p_holm is None else f"{comparison.pair.p_holm:.3g}",
+            "–" if comparison.pair.p_holm is None else f"{comparison.pair.p_holm:.3g}",
         ]
-        for comparison in compare_loads(found.points(), found.demand.seed)
+        for comparison in comparisons
     ]
     if rows:
         console.print_line("Welch's test on logarithms over runs, Holm-corrected", style="bold")
         console.table(
             ["system", "against", "load", "measure", "ratio", "95 % interval", "p"], rows, right=(4, 5, 6)
         )
+        for reason in explain_missing_p(comparison.pair.note for comparison in comparisons):
+            console.print_line(f"– {reason}", style="dim")
         console.print_line()
 
 

@@ -53,13 +53,13 @@ LOSSES = {
 def print_result(result: Result, report: Path | None, *, verbose: bool = False) -> None:
     """Print the table, the recommendation with its three lines, and the report's path; with `verbose`, everything."""
     if not result.done:
-        _print_failed(result)
+        print_failed(result)
         return
     console.print_line()
     _print_table(result)
     console.print_line()
     print_recommendation(result.recommendation)
-    _print_failed(result)
+    print_failed(result)
     if verbose:
         console.print_line()
         _print_details(result)
@@ -279,7 +279,8 @@ def _print_spread(result: Result) -> None:
         print_field("Choice", chosen.sentence)
 
 
-def _print_failed(result: Result) -> None:
+def print_failed(result: Result) -> None:
+    """Print which systems failed and why, and that the others are kept."""
     by_reason: dict[str, list[str]] = {}
     for system, reason in result.failed.items():
         by_reason.setdefault(reason, []).append(system)

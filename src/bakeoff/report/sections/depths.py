@@ -164,8 +164,8 @@ def _pair(k: int, pair: SpeedComparison) -> tuple[str, ...]:
         return say.ABSENT if value is None else f"{value:.3g}"
 
     ends = say.ABSENT if pair.low is None else f"{number(pair.low)} – {number(pair.high)}"
-    p = say.p_value(pair.p_holm) if pair.p_holm is not None else pair.note or say.ABSENT
-    return (pair.a, pair.b, str(k), number(pair.ratio), ends, number(pair.t), number(pair.df), p)
+    tested = (number(pair.t), number(pair.df), say.p_value(pair.p_holm))
+    return (pair.a, pair.b, str(k), number(pair.ratio), ends, *tested)
 
 
 def _chart(found: Configurations, systems: Sequence[str], shown: _DepthTable) -> Chart:

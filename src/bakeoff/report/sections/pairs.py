@@ -94,7 +94,7 @@ def pair_facts(pair: PairComparison, name: str, mark: str = "") -> list[tuple[st
         ),
         ("better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {say.questions(pair.n)}"),
         *_cluster_facts(pair),
-        ("p (Holm over all pairs)", say.p_value(pair.p_holm)),
+        ("p (Holm over all pairs)", say.p_value(pair.p_holm if pair.n else None)),
         ("p (Wilcoxon, this pair alone)", say.p_value(pair.p_wilcoxon)),
         ("smallest detectable difference", decimal(pair.mdd, 4)),
         ("better system", pair.better or "not distinguishable"),

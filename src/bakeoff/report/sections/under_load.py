@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bakeoff.benchmark.results.histogram import Histogram, merge_histograms
 from bakeoff.benchmark.results.load_results import MISSING, LoadResult, all_loads, load_weight, open_load
+from bakeoff.benchmark.results.speeds import explain_missing_p
 from bakeoff.errors import BakeoffError
 from bakeoff.report.render import number_text as say
 from bakeoff.report.sections import percentiles
@@ -82,7 +83,7 @@ def _comparisons(record: Mapping[str, Json]) -> Iterator[TextTable]:
         known = pair["low"] is not None
         ends = f"{pair['low']:.3g} – {pair['high']:.3g}" if known else say.ABSENT
         ratio = say.ABSENT if pair["ratio"] is None else f"{pair['ratio']:.3g}"
-        p = pair["note"] if pair["p_holm"] is None else say.p_value(pair["p_holm"])
+        p = say.p_value(pair["p_holm"])
         rows.append((pair["a"], pair["b"], pair["load"], pair["measure"], ratio, ends, p))
     if rows:
         yield TextTable(
@@ -94,6 +95,7 @@ def _notes(found: LoadResult, result: Result) -> Iterator[str]:
     """Failures, the first notes of the measurement, and how it was made."""
     record = found.record
     yield from (f"{system} failed: {why}" for system, why in record["failed"].items())
+    yield from explain_missing_p(pair["note"] for pair in record.get("comparisons", ()))
     notes = list(dict.fromkeys(record["notes"]))
     yield from notes[:NOTES]
     if len(notes) > NOTES:
