@@ -46,6 +46,16 @@ def test_a_clear_winner_is_named_with_its_numbers() -> None:
     assert any("80% power, over 3 pairs" in line for line in verdict.reasons)
 
 
+def test_a_difference_larger_than_the_measure_is_not_called_detectable() -> None:
+    matrix = ScoreMatrix(
+        ("s0", "s1"), ("q0", "q1", "q2"), np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]), "RR@10"
+    )
+    comparison = compare(matrix, seed=1)
+    assert (comparison.pair("s0", "s1").mdd or 0) > 1
+    reasons = decide(Evidence(comparison)).reasons
+    assert any("all differences in RR@10 usually go undetected" in line for line in reasons)
+
+
 def test_no_separation_is_cant_tell_with_what_would_settle() -> None:
     verdict = decide(Evidence(compare(scores((0.01, 0.0), noise=0.2), seed=1)))
     assert (verdict.kind, verdict.system) == (VerdictKind.CANT_TELL, None)

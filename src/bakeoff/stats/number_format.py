@@ -11,6 +11,7 @@ from bakeoff.stats.intervals import Interval
 
 QUESTION = ("question", "questions")
 SEPARATOR = " · "
+ALL_DIFFERENCES = "all differences"
 LONG = 40
 """Longer labels are shortened."""
 
@@ -29,6 +30,13 @@ def points(*values: float, least: int = 2) -> tuple[str, ...]:
 def points_to_three(value: float) -> str:
     """Format points of a measure as in the report's tables: .054, 41.3."""
     return points(value)[0] if abs(value) > 1 else _no_leading_zero(f"{value + 0.0:.3f}")
+
+
+def undetected(difference: float, bounds: tuple[float, float] | None) -> str:
+    """Differences below the smallest detectable one; all of them if none that large is possible."""
+    if bounds is not None and difference >= bounds[1] - bounds[0]:
+        return ALL_DIFFERENCES
+    return f"differences below {points_to_three(difference)}"
 
 
 def probability(p: float) -> str:

@@ -21,6 +21,7 @@ from bakeoff.stats.number_format import (
     questions,
     round_count,
     short_names,
+    undetected,
 )
 from bakeoff.stats.preferences import (
     DEFAULT_RULE,
@@ -258,10 +259,11 @@ class _Words:
         pair = self._pair()
         if pair is None or pair.n == 0:
             return self._sure_alone()
+        comparison = self.decision.case.comparison
         unseen = (
             ""
             if pair.mdd is None
-            else f" With {questions(pair.n)}, differences below {points_to_three(pair.mdd)} usually go undetected."
+            else f" With {questions(pair.n)}, {undetected(pair.mdd, comparison.bounds)} usually go undetected."
         )
         other = self.names[pair.b if pair.a == self.decision.system else pair.a]
         if pair.identical:

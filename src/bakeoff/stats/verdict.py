@@ -13,6 +13,7 @@ from enum import StrEnum
 from bakeoff.stats.comparison import PairComparison
 from bakeoff.stats.evidence import DEFAULT_THRESHOLDS, Evidence, Thresholds
 from bakeoff.stats.number_format import (
+    ALL_DIFFERENCES,
     describe_clusters,
     equality_needs,
     join_names,
@@ -21,6 +22,7 @@ from bakeoff.stats.number_format import (
     round_count,
     settles_text,
     shorten_names,
+    undetected,
 )
 from bakeoff.stats.verdict_input import VerdictInput
 from bakeoff.stats.verdict_text import (
@@ -336,10 +338,15 @@ def _detectable(case: VerdictInput) -> Iterator[str]:
     if not sizes:
         return
     (least, n, first), (most, _, last) = sizes[0], sizes[-1]
-    low, high = points_to_three(least), points_to_three(most)
-    size = low if low == high else f"{low} (against {first}) to {high} (against {last})"
+    bounds = case.comparison.bounds
+    size = undetected(least, bounds)
+    if size == ALL_DIFFERENCES:
+        size += " in"
+    elif undetected(most, bounds) != size:
+        largest = most if bounds is None else min(most, bounds[1] - bounds[0])
+        size += f" (against {first}) to {points_to_three(largest)} (against {last})"
     yield (
-        f"With {questions(n)}, differences below {size} {case.comparison.measure} usually go undetected "
+        f"With {questions(n)}, {size} {case.comparison.measure} usually go undetected "
         f"({case.pair(first).power:.0%} power{_over(len(case.comparison.pairs))})."
     )
 
