@@ -167,7 +167,7 @@ def bench(
     console.print_line(f"Embedding {len(sample.texts)} texts {corpus}.")
     speeds = measure_speeds(chosen, sample)
     console.print_json(speeds)
-    headers = ["name", "texts/s", "tokens/s", "MB", "share of limit", "your corpus"]
+    headers = ["name", "texts/s", "tokens/s", "memory MB", "share of limit", "your corpus"]
     console.table(headers, [_speed_row(speed) for speed in speeds], right=(1, 2, 3, 4, 5))
     if any(speed.share is not None for speed in speeds):
         console.print_line(
@@ -213,20 +213,20 @@ def _duration(seconds: float) -> str:
 
 
 def _facts(entry: CatalogueEntry, folder: Path | None) -> list[tuple[str, str]]:
-    """The rows that `models info` prints; unknown values are left out."""
+    """The rows that `models info` prints; what a model does not have is left out."""
     named = {
         "model": entry.model,
         "in an experiment": f"{entry.kind}: [{entry.name}]",
         "runs on": f"{entry.plugin}, {entry.precision}",
         "dims": str(entry.dims or ""),
         "trained dims": ", ".join(map(str, entry.matryoshka)),
-        "max tokens": f"{entry.max_tokens:,}" if entry.max_tokens else "",
+        "max tokens": f"{entry.max_tokens:,}" if entry.max_tokens else "no limit",
         "pooling": entry.pooling,
         "query prompt": repr(entry.query_prompt) if entry.query_prompt else "",
         "document prompt": repr(entry.document_prompt) if entry.document_prompt else "",
         "languages": ", ".join(entry.languages),
         "licence": entry.licence,
-        "SciFact nDCG@10": f"{entry.scifact} (published)" if entry.scifact else "",
+        "SciFact nDCG@10": f"{entry.scifact} (published)" if entry.scifact else f"{UNKNOWN} (none published)",
         "download": f"{entry.megabytes} MB" if entry.files else "inside its package",
         **{f"source {number}": one.label for number, one in enumerate(entry.sources, 1)},
         **{f"SHA-256 of {file}": digest for file, digest in entry.files.items()},

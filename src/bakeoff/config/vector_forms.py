@@ -76,7 +76,7 @@ class FormReader:
         had = store_storages(registry.load("stores", part.name))
         if value not in STORAGES or value not in had:
             why = f"{part.name} keeps vectors as {', '.join(had)}"
-            self._parts.refuse(at, f"storage: {value!r} is not available: {why}. Choose one of these.")
+            self._parts.refuse(at, f"storage: {value!r} is not available: {why}.")
         if value == "binary" and self._metric is Metric.L2:
             self._parts.refuse(
                 at, "storage: binary keeps directions only, which the metric l2 does not compare. Use cosine."

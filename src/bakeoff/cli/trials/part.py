@@ -43,7 +43,7 @@ def group() -> None:
 @with_json
 def model(
     name: Annotated[
-        str, typer.Argument(help="An embedder of `bakeoff models list`, or a model with --backend.")
+        str, typer.Argument(help="A model of `bakeoff models list`, a folder, or a model with --backend.")
     ],
     backend: Annotated[
         str | None, typer.Option(help="Engine that runs the model: fastembed, mistralrs.")

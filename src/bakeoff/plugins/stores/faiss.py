@@ -48,7 +48,7 @@ class Build(GraphBuild):
     lists: Annotated[int | None, Field(ge=1, description="IVF, PQ: cells; None is 4·sqrt(n)")] = None
     sub_vectors: Annotated[
         int | None,
-        Field(ge=1, description="PQ: bytes a vector, a divisor of the dimension; None is about dims/4"),
+        Field(ge=1, description="PQ: bytes per vector, a divisor of the dimension; None is about dims/4"),
     ] = None
 
 
