@@ -19,7 +19,7 @@ def point(system: str, load: LoadStep, values: tuple[float, ...], *, probe: bool
     return LoadPoint(
         system=system, load=load, runs=len(values), complete=True, cut_short=0, qps=across, mean_ms=across,
         quality=summarise(()), latencies=(), lags=(), sent=0, answered=0, errors=0, timeouts=0, unsent=0, short=0,
-        harness_share=None, marked=False, reached=True, client=ResourceUse(), server=ResourceUse(), joules=None, notes=(), probe=probe,
+        harness_share=None, harness_over_limit=False, reached=True, client=ResourceUse(), server=ResourceUse(), joules=None, notes=(), probe=probe,
     )  # fmt: skip
 
 

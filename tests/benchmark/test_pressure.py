@@ -69,7 +69,7 @@ def test_constructed_recall_and_latency(tmp_path: Path, slow: None, clients: int
     assert point.quality.values == (0.9, 0.9, 0.9) and point.quality.sd == 0
     assert point.percentile(50) >= MILLISECONDS and point.mean_ms.median >= MILLISECONDS
     assert point.qps.median <= clients * 1000 / MILLISECONDS
-    assert point.errors == point.timeouts == point.unsent == point.short == 0 and not point.marked
+    assert point.errors == point.timeouts == point.unsent == point.short == 0 and not point.harness_over_limit
 
 
 def test_what_is_stored_is_what_was_measured(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_answers_under_load_are_the_runs_answers(home: Path, tiny: Path) -> None
         for system in choose_systems(plan, "line"):
             target = opened.target(system, end_to_end)
             chunks = opened.artifacts.chunking(system.chunker).chunks["id"].to_pylist()
-            found = target.search(target.asked[0], target.k, target.query)
+            found = target.search(target.queries[0], target.k, target.query)
             known = [
                 r["chunk_id"] for r in stored if (r["system"], r["query_id"]) == (system.label, "expiry")
             ]

@@ -108,8 +108,8 @@ def test_a_clock_that_runs_fast_is_followed() -> None:
     clock = ClockCheck(check(begin), check(end))
     assert clock.drift_ppm == pytest.approx(ppm) and clock.drift_unsure_ppm == pytest.approx(40_000 / 60e3)
     for at in (begin, begin + 17_000_000_000, end):
-        assert clock.theirs(at) == pytest.approx(theirs(at), abs=1000)
-        assert clock.ours(theirs(at)) == pytest.approx(at, abs=1000)
+        assert clock.to_their_clock(at) == pytest.approx(theirs(at), abs=1000)
+        assert clock.to_our_clock(theirs(at)) == pytest.approx(at, abs=1000)
     assert clock.notes() == []
 
 

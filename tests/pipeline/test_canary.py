@@ -43,7 +43,7 @@ def turned(rows: np.ndarray) -> np.ndarray:
 def test_a_canary_survives_its_file() -> None:
     one = canary()
     assert one is not None and one.vectors.shape == (len(TEXTS), 64)
-    again = read_canary(one.embedder, one.model, one.identity, one.packed())
+    again = read_canary(one.embedder, one.model, one.identity, one.to_base64())
     assert np.abs(again.vectors - one.vectors).max() < 1e-3
     assert changed_models([one], [again]) == []
 

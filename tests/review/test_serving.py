@@ -112,7 +112,9 @@ def test_what_rules_filled_in_is_judged_only_when_asked_for(review: ReviewFolder
 def test_an_answer_is_in_the_ledger_and_the_next_comes(review: ReviewFolder) -> None:
     session = ReviewSession(review, PLAIN)
     told = session.open("ann")
-    after = session.say("ann", told.queue[0], replace(SEMANTIC, grade=2, note="so"), at(1), told.queue)
+    after = session.save_answer(
+        "ann", told.queue[0], replace(SEMANTIC, grade=2, note="so"), at(1), told.queue
+    )
     assert after.queue == told.queue[1:]
     assert after.cards == ()
     assert after.progress.done == 1
@@ -129,10 +131,10 @@ def test_an_answer_is_in_the_ledger_and_the_next_comes(review: ReviewFolder) -> 
 def test_a_keystroke_sent_twice_counts_once_even_after_a_restart(review: ReviewFolder) -> None:
     session = ReviewSession(review, PLAIN)
     key = session.open("ann").queue[0]
-    first = session.say("ann", key, SEMANTIC, at(1))
-    assert session.say("ann", key, SEMANTIC, at(1)).queue == first.queue
+    first = session.save_answer("ann", key, SEMANTIC, at(1))
+    assert session.save_answer("ann", key, SEMANTIC, at(1)).queue == first.queue
     restarted = ReviewSession(review, PLAIN)
-    assert restarted.say("ann", key, SEMANTIC, at(1)).queue == first.queue
+    assert restarted.save_answer("ann", key, SEMANTIC, at(1)).queue == first.queue
     assert len(review.ledger.read().entries) == 1
     assert session.judged["ann"] == 1
     assert restarted.judged["ann"] == 0
@@ -143,14 +145,14 @@ def test_what_was_put_off_comes_last_and_repetitions_in_between_so_that_the_coun
 ) -> None:
     session = ReviewSession(review, ReviewOptions(repeats=0.25))
     first = session.open("ann")
-    state = session.say("ann", first.queue[4], LATER, at(1))
+    state = session.save_answer("ann", first.queue[4], LATER, at(1))
     assert (state.progress.later, state.progress.total) == (1, 8)
     order, counts = [], []
     for second in range(2, 30):
         if not state.queue:
             break
         order.append(state.queue[0])
-        state = session.say("ann", state.queue[0], SEMANTIC, at(second))
+        state = session.save_answer("ann", state.queue[0], SEMANTIC, at(second))
         counts.append(state.progress.done)
     repeats = [entry.repeat for entry in review.ledger.read().entries]
     assert order[-1] == first.queue[4]
@@ -167,7 +169,7 @@ def test_a_repetition_never_comes_before_its_first_showing(review: ReviewFolder)
     state = session.open("ann")
     for second in range(30):
         if state.queue:
-            state = session.say("ann", state.queue[0], SEMANTIC, at(second))
+            state = session.save_answer("ann", state.queue[0], SEMANTIC, at(second))
     seen: set[str] = set()
     for entry in review.ledger.read().entries:
         assert not entry.repeat or entry.item in seen
@@ -180,7 +182,9 @@ def test_a_grade_is_a_match_by_keyword_only_where_a_rule_holds(review: ReviewFol
     session = ReviewSession(review, replace(PLAIN, filled=True))
     state = session.open("ann")
     for second, word in enumerate(["RELEVANT", "PARTLY", "NOT_RELEVANT"] * 4):
-        state = session.say("ann", state.queue[0], Answer(LedgerKind.JUDGE, BY_WORD[word]), at(second))
+        state = session.save_answer(
+            "ann", state.queue[0], Answer(LedgerKind.JUDGE, BY_WORD[word]), at(second)
+        )
     items = session.pool.by_id()
     for entry in review.ledger.read().entries:
         match = Label.KEYWORD_MATCH if items[entry.item].rules else Label.SEMANTIC_MATCH
@@ -195,7 +199,7 @@ def test_the_median_time_of_a_judgment_is_known_at_the_end(review: ReviewFolder)
     state = session.open("ann")
     assert state.progress.seconds_each is None
     for second in (0, 4, 8, 12, 16, 20, 50, 54):
-        state = session.say("ann", state.queue[0], SEMANTIC, at(second))
+        state = session.save_answer("ann", state.queue[0], SEMANTIC, at(second))
     assert state.progress.seconds_each == 4.0
 
 
@@ -203,17 +207,17 @@ def test_what_is_put_off_again_goes_behind_the_others_put_off(review: ReviewFold
     session = ReviewSession(review, PLAIN)
     told = session.open("ann")
     for second in range(8):
-        told = session.say("ann", told.queue[0], LATER, at(second))
+        told = session.save_answer("ann", told.queue[0], LATER, at(second))
     first, second_, *_ = told.queue
-    assert session.say("ann", first, LATER, at(9)).queue[0] == second_
+    assert session.save_answer("ann", first, LATER, at(9)).queue[0] == second_
 
 
 def test_undo_goes_back_step_by_step_over_a_restart(review: ReviewFolder) -> None:
     session = ReviewSession(review, PLAIN)
     told = session.open("ann")
     a, b = told.queue[:2]
-    session.say("ann", a, replace(SEMANTIC, note="n"), at(1))
-    session.say("ann", b, LATER, at(2))
+    session.save_answer("ann", a, replace(SEMANTIC, note="n"), at(1))
+    session.save_answer("ann", b, LATER, at(2))
     again = ReviewSession(review, PLAIN)
     back = again.undo("ann", at(3))
     assert back.queue[0] == b
@@ -231,7 +235,7 @@ def test_undo_goes_back_step_by_step_over_a_restart(review: ReviewFolder) -> Non
 
 def test_undo_takes_back_nothing_of_others(review: ReviewFolder) -> None:
     session = ReviewSession(review, PLAIN)
-    session.say("bob", session.open("bob").queue[0], SEMANTIC, at(1))
+    session.save_answer("bob", session.open("bob").queue[0], SEMANTIC, at(1))
     assert session.undo("ann", at(2)).undone is None
 
 
@@ -239,14 +243,14 @@ def test_keys_do_not_tell_a_repetition(review: ReviewFolder) -> None:
     session = ReviewSession(review, ReviewOptions(repeats=1.0))
     told = session.open("ann")
     for second in range(8):
-        told = session.say("ann", told.queue[0], SEMANTIC, at(second))
+        told = session.save_answer("ann", told.queue[0], SEMANTIC, at(second))
     assert all(re.fullmatch("[0-9a-f]{16}", key) for key in told.queue)
     assert "repeat" not in json.dumps([str(one) for one in told.cards])
 
 
 def test_a_changed_passage_is_shown_again(review: ReviewFolder, pool: ReviewPool) -> None:
     session = ReviewSession(review, PLAIN)
-    session.say("ann", session.open("ann").queue[0], SEMANTIC, at(1))
+    session.save_answer("ann", session.open("ann").queue[0], SEMANTIC, at(1))
     (entry,) = review.ledger.read().entries
     items = tuple(replace(one, text="other text") if one.id == entry.item else one for one in pool.items)
     write_pool(replace(pool, items=items), review.pool_file)
@@ -259,15 +263,15 @@ def test_what_another_window_wrote_is_seen(review: ReviewFolder) -> None:
     one, other = ReviewSession(review, PLAIN), ReviewSession(review, PLAIN)
     told = one.open("ann")
     other.open("ann")
-    one.say("ann", told.queue[0], SEMANTIC, at(1))
-    assert other.say("ann", told.queue[1], SEMANTIC, at(2)).progress.done == 2
+    one.save_answer("ann", told.queue[0], SEMANTIC, at(1))
+    assert other.save_answer("ann", told.queue[1], SEMANTIC, at(2)).progress.done == 2
 
 
 def test_an_answer_that_comes_late_does_not_overrule_a_newer_one(review: ReviewFolder) -> None:
     session = ReviewSession(review, PLAIN)
     told = session.open("ann")
-    session.say("ann", told.queue[0], WRONG, at(50))
-    session.say("ann", told.queue[0], SEMANTIC, at(10))
+    session.save_answer("ann", told.queue[0], WRONG, at(50))
+    session.save_answer("ann", told.queue[0], SEMANTIC, at(10))
     labels = [one.label for one in load_state(review).settled.values() if one.state is OutcomeState.AGREED]
     assert labels == [Label.FALSE_POSITIVE]
 
@@ -276,7 +280,7 @@ def test_the_page_is_told_the_time_its_next_answer_must_follow(review: ReviewFol
     session = ReviewSession(review, PLAIN)
     told = session.open("ann")
     assert told.latest == ""
-    assert session.say("ann", told.queue[0], SEMANTIC, at(9)).latest == at(9)
+    assert session.save_answer("ann", told.queue[0], SEMANTIC, at(9)).latest == at(9)
     assert session.undo("ann", at(11)).latest == at(11)
 
 
@@ -322,7 +326,7 @@ def test_the_order_of_next_puts_first_what_can_move_the_decision(
         told = session.open("ann")
         assert "a" not in told.advice.split()
         if told.queue:
-            session.say("ann", told.queue[0], SEMANTIC, at(second))
+            session.save_answer("ann", told.queue[0], SEMANTIC, at(second))
     session.close()
 
 
@@ -330,7 +334,7 @@ def disputed(review: ReviewFolder) -> ReviewSession:
     """Ann and Bob differ on one item."""
     session = ReviewSession(review, PLAIN)
     told = session.open("ann")
-    session.say("ann", told.queue[0], replace(SEMANTIC, note="because"), at(1))
+    session.save_answer("ann", told.queue[0], replace(SEMANTIC, note="because"), at(1))
     (entry,) = review.ledger.read().entries
     review.ledger.append(replace(entry, reviewer="bob", judgment=Label.FALSE_POSITIVE, note="", time=at(2)))
     return ReviewSession(review, ReviewOptions(adjudicate=True))
@@ -342,7 +346,7 @@ def test_who_decides_sees_what_was_said_and_the_decision_holds(review: ReviewFol
     (shown_,) = told.cards
     said = {one.who: (one.judgment, one.note) for one in shown_.said}
     assert said == {"ann": ("Semantic match", "because"), "bob": ("False positive", "")}
-    after = session.say("eve", shown_.key, WRONG, at(3))
+    after = session.save_answer("eve", shown_.key, WRONG, at(3))
     assert (after.queue, after.progress.done, after.progress.total) == ((), 1, 1)
     (held,) = [one for one in load_state(review).settled.values() if one.state is OutcomeState.ADJUDICATED]
     assert held.label is Label.FALSE_POSITIVE
@@ -354,10 +358,10 @@ def test_who_decides_sees_what_was_said_and_the_decision_holds(review: ReviewFol
 def test_who_decides_and_puts_off_loses_no_judgment_of_their_own(review: ReviewFolder) -> None:
     session = disputed(review)
     key = session.open("ann").queue[0]
-    assert session.say("ann", key, LATER, at(3)).queue == (key,)
+    assert session.save_answer("ann", key, LATER, at(3)).queue == (key,)
     assert len(review.ledger.read().entries) == 2
     with pytest.raises(SettingError):
-        session.say("ann", key, Answer(LedgerKind.CANNOT), at(4))
+        session.save_answer("ann", key, Answer(LedgerKind.CANNOT), at(4))
     assert session.undo("ann", at(5)).undone is None  # a judgment is not taken back from here
     assert OutcomeState.CONFLICT in {one.state for one in load_state(review).settled.values()}
 

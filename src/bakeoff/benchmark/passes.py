@@ -100,7 +100,7 @@ class Pass:
         return self.harness_seconds * 1e9 / median if median else None
 
     @property
-    def marked(self) -> bool:
+    def harness_over_limit(self) -> bool:
         """Whether the harness is more than 5 % of what was measured (F38)."""
         return self.harness_share is not None and self.harness_share > HARNESS_LIMIT
 
@@ -130,7 +130,7 @@ def quality_under_load(target: LoadTarget, answers: Sequence[Hits | None]) -> fl
         return None
     if target.grade.judge is None:
         return target.grade.measured
-    return target.grade.judge(answers[: len(target.asked)])
+    return target.grade.judge(answers[: len(target.queries)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +158,7 @@ class LoadPoint:
     unsent: int
     short: int | None
     harness_share: float | None
-    marked: bool
+    harness_over_limit: bool
     reached: bool | None
     client: ResourceUse
     server: ResourceUse
@@ -202,7 +202,7 @@ def _point(everything: Sequence[Pass]) -> LoadPoint:
         unsent=sum(one.loop.unsent for one in everything),
         short=sum_or_none([one.short for one in everything]),
         harness_share=float(np.median(shares)) if shares else None,
-        marked=any(one.marked for one in passes),
+        harness_over_limit=any(one.harness_over_limit for one in passes),
         reached=_rate_held(everything),
         client=combine_uses([one.resources.client for one in passes], average=_mean, peak=_highest),
         server=combine_uses([one.resources.server for one in passes], average=_mean, peak=_highest),

@@ -64,7 +64,7 @@ def one_pass(context: PassContext, target: LoadTarget, load: LoadStep, run: int,
             return _by_team(context, team, target, load, run, known=known, deadline=deadline)
     with context.sampler(target) as sampler:
         loop = closed_loop(
-            target.search, target.asked, target.k, target.query, threads=load.concurrency, seconds=demand.seconds,
+            target.search, target.queries, target.k, target.query, threads=load.concurrency, seconds=demand.seconds,
             timeout=demand.timeout, deadline=deadline, keep=True, before=target.connect,
         )  # fmt: skip
     used = sampler.result
@@ -191,7 +191,7 @@ def _share(demand: LoadSpec, load: LoadStep, deadline: float) -> LoadShare:
 def _open(target: LoadTarget, load: LoadStep, demand: LoadSpec, *, keep: bool = False) -> OpenLoop:
     assert load.rate is not None
     return open_loop(
-        target.search, target.asked, target.k, target.query, rate=load.rate, seconds=demand.seconds,
+        target.search, target.queries, target.k, target.query, rate=load.rate, seconds=demand.seconds,
         workers=load.concurrency, arrivals=demand.arrivals, seed=demand.seed, timeout=demand.timeout,
         keep=keep, before=target.connect,
     )  # fmt: skip
@@ -203,5 +203,5 @@ def _null_seconds(demand: LoadSpec, rate: float) -> float:
 
 def _repeat_queries(target: LoadTarget, count: int) -> list[object]:
     """A number of queries, cycling through the given ones."""
-    size = len(target.asked)
-    return [target.asked[i % size] for i in range(count)]
+    size = len(target.queries)
+    return [target.queries[i % size] for i in range(count)]

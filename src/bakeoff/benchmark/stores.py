@@ -31,6 +31,7 @@ from bakeoff.protocols import (
     declared_guarantees,
 )
 from bakeoff.storage.cache import folder_bytes
+from bakeoff.storage.file_lock import lock_file
 from bakeoff.storage.shared_location import ensure_marker
 from bakeoff.storage.weights import home_folder
 from bakeoff.types import Batch
@@ -119,11 +120,6 @@ def declared_knob(plugin: type[Store], params: BaseModel) -> SearchKnob | None:
     return knob
 
 
-try:
-    import fcntl
-except ImportError:  # without advisory locks, the user must avoid two runs at once
-    fcntl = None  # type: ignore[assignment]
-
 LENGTH = 16
 
 
@@ -151,8 +147,7 @@ class Collection:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
         try:
-            if fcntl is not None:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(handle, wait=False)
         except BlockingIOError:
             owner = os.read(handle, 32).decode("ascii", "replace")
             os.close(handle)

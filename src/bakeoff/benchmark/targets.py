@@ -61,12 +61,12 @@ class QualityReference:
 
 @dataclass(frozen=True, slots=True)
 class LoadTarget:
-    """One system under load; `search(one of asked, k, query)` answers, with k rows always where it is `full`."""
+    """One system under load; `search(one of queries, k, query)` answers, with always k rows if it is `full`."""
 
     label: str
     store: str
     search: Search = field(repr=False)
-    asked: Sequence[object] = field(repr=False)
+    queries: Sequence[object] = field(repr=False)
     others: Sequence[object] = field(repr=False)
     k: int
     opening: OpenStats
@@ -114,7 +114,7 @@ class VectorRecipe(TargetSpec):
             label=self.spec,
             store=candidate.name,
             search=store.search,
-            asked=list(dataset.queries),
+            queries=list(dataset.queries),
             others=list(dataset.warm_up(WARM_UP, self.seed)),
             k=self.k,
             opening=OpenStats(0.0, None, None, Resources.none()),
@@ -186,7 +186,7 @@ def vector_target(
         label=candidate.label,
         store=candidate.name,
         search=built.store.search,
-        asked=list(dataset.queries),
+        queries=list(dataset.queries),
         others=list(dataset.warm_up(WARM_UP, seed)),
         k=k,
         opening=OpenStats(built.build_seconds, built.build_seconds, built.index_bytes, built.resources),

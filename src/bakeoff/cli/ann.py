@@ -165,7 +165,7 @@ def _points_table(outcome: AnnOutcome) -> None:
     speed = ["store", "setting", "p50 ms", "p90", "p95", "p99", "QPS 1/mean", "QPS ×1", "IQR"]
     speed += [f"QPS ×{threads}"] if threads > 1 else []
     console.table(speed, [_speed_row(point, threads) for point in found], right=tuple(range(2, len(speed))))
-    if any(point.marked for point in found):
+    if any(point.harness_over_limit for point in found):
         console.warn("! the harness takes more than 5 % of that figure; the store is faster than shown")
     for point in found:
         if point.cut_short:
@@ -197,7 +197,7 @@ def _speed_row(point: SweepPoint, threads: int) -> list[str]:
         point.setting,
         *(decimal(row.milliseconds, 3) for row in point.latencies if row.name != "mean_ms"),
         decimal(point.qps_serial_derived.median, 0),
-        decimal(one.median, 0) + ("!" if point.marked else ""),
+        decimal(one.median, 0) + ("!" if point.harness_over_limit else ""),
         "–" if one.q1 is None else f"{one.q1:,.0f}–{one.q3:,.0f}",
     ]
     return (

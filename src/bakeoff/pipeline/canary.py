@@ -57,7 +57,7 @@ class Canary:
     identity: str
     vectors: np.ndarray
 
-    def packed(self) -> str:
+    def to_base64(self) -> str:
         """The vectors as text: 16-bit floats in base64."""
         import numpy as np
 
@@ -205,4 +205,4 @@ def _read(folder: Path) -> Canary:
 
 def _write(folder: Path, canary: Canary) -> None:
     values = {"embedder": canary.embedder, "model": canary.model, "identity": canary.identity}
-    (folder / _FILE).write_text(json.dumps({**values, "packed": canary.packed()}), encoding="utf-8")
+    (folder / _FILE).write_text(json.dumps({**values, "packed": canary.to_base64()}), encoding="utf-8")

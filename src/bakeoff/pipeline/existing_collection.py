@@ -50,15 +50,15 @@ class ReadOnlyStore:
         """Return the k nearest rows; ids without a chunk are dropped, and a chunk counts once."""
         return self.map_ids(self._store.search_existing(vector, k, query))
 
-    def search_asked(self, vector: np.ndarray, k: int, query: BaseModel, asked: Where) -> Hits:
+    def search_own_fields(self, vector: np.ndarray, k: int, query: BaseModel, where: Where) -> Hits:
         """Return the k nearest rows whose own payload satisfies a filter."""
-        return self.map_ids(self._store.search_existing(vector, k, query, asked))
+        return self.map_ids(self._store.search_existing(vector, k, query, where))
 
     def search_exactly(self, requests: Sequence[SearchRequest], k: int, metric: Metric) -> list[Hits]:
         """Exact search for each request; the vectors are read once per distinct filter."""
         hits_by_request: dict[int, Hits] = {}
-        for where in dict.fromkeys(request.asked for request in requests):
-            places = [place for place, request in enumerate(requests) if request.asked == where]
+        for where in dict.fromkeys(request.filter_as_written for request in requests):
+            places = [place for place, request in enumerate(requests) if request.filter_as_written == where]
             nearest = NearestRows([_dense(requests[place]) for place in places], k, metric)
             for rows in self._pages(where):
                 nearest.add(rows)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class SupportsOwnFilters(Protocol):
     """A collection with its own payload fields, searched with the filters as written in the queries."""
 
-    def search_asked(self, vector: np.ndarray, k: int, query: BaseModel, asked: Where) -> Hits:
+    def search_own_fields(self, vector: np.ndarray, k: int, query: BaseModel, where: Where) -> Hits:
         """Return the k nearest rows within a filter."""
         ...
 
@@ -46,7 +46,7 @@ RequestVector: TypeAlias = "np.ndarray | SparseVector"
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """One query in the form a search takes: its filter on our payloads, and `asked`, the filter as written.
+    """One query in the form a search takes: its filter on our payloads, and the filter as written.
 
     `second` is the vector for the second search of a two-model fusion.
     """
@@ -55,7 +55,7 @@ class SearchRequest:
     vector: RequestVector | None = None
     where: Where = ()
     id: str = ""
-    asked: Where = ()
+    filter_as_written: Where = ()
     second: RequestVector | None = None
 
 
@@ -162,8 +162,8 @@ def leg_settings(system: System) -> list[BaseModel | None]:
 
 def _build_existing_search(store: SupportsOwnFilters, k: int, settings: BaseModel) -> Search:
     """The search of an existing collection, which has its own payload fields."""
-    search = store.search_asked
-    return lambda request: search(request.vector, k, settings, request.asked)  # type: ignore[arg-type]
+    search = store.search_own_fields
+    return lambda request: search(request.vector, k, settings, request.filter_as_written)  # type: ignore[arg-type]
 
 
 def _build_retriever_search(retriever: object, k: int) -> Search:

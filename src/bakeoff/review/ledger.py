@@ -20,11 +20,7 @@ from pathlib import Path
 from bakeoff.errors import DataError, SettingError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.measures.labels import Label
-
-try:
-    import fcntl
-except ImportError:  # without advisory locks, one reviewer in two windows relies on atomic writes
-    fcntl = None  # type: ignore[assignment]
+from bakeoff.storage.file_lock import lock_file
 
 GRADES = (0, 1, 2, 3)
 NOTE_LIMIT = 20_000
@@ -146,8 +142,7 @@ def now() -> str:
 def _appending(path: Path) -> Iterator[int]:
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        lock_file(handle)
         yield handle
     finally:
         os.close(handle)

@@ -121,7 +121,7 @@ def finish_run_record(
             "chunkings": [_chunking(chunking) for chunking in inputs.chunkings.values()],
             "canaries": [
                 CanaryRecord(
-                    embedder=one.embedder, model=one.model, identity=one.identity, packed=one.packed()
+                    embedder=one.embedder, model=one.model, identity=one.identity, packed=one.to_base64()
                 )
                 for one in inputs.canaries
             ],

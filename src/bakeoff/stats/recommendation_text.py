@@ -105,7 +105,7 @@ class _Words:
         return self.decision.case.comparison.measure
 
     @property
-    def asked(self) -> str:
+    def on_questions(self) -> str:
         """ "on your 60 questions"."""
         return f"on {self._yours}"
 
@@ -127,7 +127,9 @@ class _Words:
     def _only(self) -> str:
         comparison = self.decision.case.comparison
         mean = comparison.summary(self.decision.system).mean
-        score = "" if mean is None else f"; it scores {points_to_three(mean)} {self.measure} {self.asked}"
+        score = (
+            "" if mean is None else f"; it scores {points_to_three(mean)} {self.measure} {self.on_questions}"
+        )
         if self.decision.grounds is Grounds.ONLY_WITHIN_LIMITS:
             return f"It is the only system within the limits{score}"
         which = "with results" if len(comparison.systems) == 1 else "with enough scored questions"
@@ -141,18 +143,18 @@ class _Words:
         ahead = advantage(case.pair(case.rivals[0]), self.measure)
         count = len(case.rivals)
         others = {1: "the other system", 2: "both other systems"}.get(count, f"all {count} other systems")
-        return f"It beats {others} {self.asked}{', the next' if count > 1 else ''} by {ahead}"
+        return f"It beats {others} {self.on_questions}{', the next' if count > 1 else ''} by {ahead}"
 
     def _lifted(self) -> str:
-        return f"People judge it better at equal {self.measure} {self.asked}{self._price()}"
+        return f"People judge it better at equal {self.measure} {self.on_questions}{self._price()}"
 
     def _within(self) -> str:
         if self.decision.case.saturated:
             return self._too_easy()
         if self.decision.system != self.decision.best:
-            return f"It is within {self._margin} of the best {self.asked}{self._price()}"
+            return f"It is within {self._margin} of the best {self.on_questions}{self._price()}"
         claim = f"no other system is better by more than {self._margin}"
-        return f"It has the best mean {self.asked}, and {claim}{self._price()}"
+        return f"It has the best mean {self.on_questions}, and {claim}{self._price()}"
 
     def _tied(self) -> str:
         if self.decision.case.saturated:

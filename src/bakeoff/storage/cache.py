@@ -21,13 +21,7 @@ from pathlib import Path
 
 from bakeoff.errors import CacheError, SettingError
 from bakeoff.fingerprint import file_fingerprint
-
-try:
-    import fcntl
-except (
-    ImportError
-):  # no advisory locks on this platform: two processes may repeat work, but never harm each other
-    fcntl = None  # type: ignore[assignment]
+from bakeoff.storage.file_lock import LOCKS_EXIST, lock_file
 
 log = logging.getLogger(__name__)
 MANIFEST = "manifest.json"
@@ -148,7 +142,7 @@ class Cache:
 
     @contextlib.contextmanager
     def _lock(self, name: str) -> Iterator[None]:
-        if fcntl is None:
+        if not LOCKS_EXIST:  # two processes may repeat work, but never harm each other
             yield
             return
         path = self.root / "locks" / name
@@ -156,7 +150,7 @@ class Cache:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle = path.open("w")
         with handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock_file(handle)
             try:
                 yield
             finally:

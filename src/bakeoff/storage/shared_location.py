@@ -150,12 +150,12 @@ class SharedFolderCache(Cache):
     def get(self, stage: str, key: str) -> Path | None:
         """As in any cache; an unavailable folder does not make an artifact missing."""
 
-        def look() -> Path | None:
+        def read_path() -> Path | None:
             path = super(SharedFolderCache, self).get(stage, key)
             self._check_folder(path is None)
             return path
 
-        return retry_until_available(self._shared, look)
+        return retry_until_available(self._shared, read_path)
 
     def make(self, stage: str, key: str, write: Callable[[Path], None]) -> Path:
         """As in any cache; an artifact being written when the folder disappeared is written again."""
@@ -170,12 +170,12 @@ class SharedFolderCache(Cache):
     def keys(self, stage: str, prefix: str) -> list[str]:
         """As in any cache."""
 
-        def look() -> list[str]:
+        def list_keys() -> list[str]:
             keys = super(SharedFolderCache, self).keys(stage, prefix)
             self._check_folder(not keys)
             return keys
 
-        return retry_until_available(self._shared, look)
+        return retry_until_available(self._shared, list_keys)
 
     def _check_folder(self, empty: bool) -> None:
         if empty and not self._shared.is_available():

@@ -18,13 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from bakeoff.errors import SettingError
-
-try:
-    import fcntl
-except (
-    ImportError
-):  # no such locks on this platform: a folder in use can't be distinguished from an abandoned one
-    fcntl = None  # type: ignore[assignment]
+from bakeoff.storage.file_lock import LOCKS_EXIST, lock_file
 
 PREFIX = "bakeoff-tmp-"
 """Prefix of the names, which other programs and people don't use."""
@@ -99,11 +93,11 @@ def _swept(path: Path) -> bool:
 
 def _lock_folder(path: Path, *, wait: bool) -> list[int]:
     """The lock on a folder, held while it is open; empty if another process has it, or there are no locks."""
-    if fcntl is None:
+    if not LOCKS_EXIST:  # a folder in use can't be distinguished from an abandoned one
         return []
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        lock_file(handle, wait=wait)
     except OSError:
         os.close(handle)
         return []

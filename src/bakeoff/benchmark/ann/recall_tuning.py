@@ -66,7 +66,7 @@ def least_effort(
     def value_of(effort: int) -> int:
         return low + high - effort if falling else effort
 
-    def look(effort: int) -> float:
+    def recall_bound(effort: int) -> float:
         value = value_of(effort)
         if value not in tried:
             tried[value] = recall_at(value)
@@ -77,11 +77,11 @@ def least_effort(
         return TunedSetting(value, tried[value].mean, tried[value].bound, reached, rows)
 
     failing, effort = low - 1, low
-    while look(effort) < target:
+    while recall_bound(effort) < target:
         if effort >= high:
             return tune(max(tried, key=lambda one: (tried[one].mean, tried[one].bound)), reached=False)
         failing, effort = effort, min(max(2 * effort, effort + 1), high)
     while effort - failing > 1:
         middle = (effort + failing) // 2
-        failing, effort = (failing, middle) if look(middle) >= target else (middle, effort)
+        failing, effort = (failing, middle) if recall_bound(middle) >= target else (middle, effort)
     return tune(value_of(effort), reached=True)

@@ -124,7 +124,7 @@ def _point(point: SweepPoint, on_front: bool, outcome: AnnOutcome) -> JsonObject
         "qps_serial_derived": _spread(point.qps_serial_derived),
         "qps_measured": {str(threads): _spread(summary) for threads, summary in point.qps_measured},
         "harness_share": point.harness_share,
-        "harness_over_limit": point.marked,
+        "harness_over_limit": point.harness_over_limit,
         "front": on_front,
         "errors": point.errors,
         "timeouts": point.timeouts,

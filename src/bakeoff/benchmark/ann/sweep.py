@@ -61,7 +61,7 @@ class SweepPass:
     stopped: str
 
     @property
-    def marked(self) -> bool:
+    def harness_over_limit(self) -> bool:
         """Whether the harness is more than 5 % of what was measured (F38)."""
         return self.harness_share is not None and self.harness_share > HARNESS_LIMIT
 
@@ -91,7 +91,7 @@ class SweepPoint:
     stopped: str
 
     @property
-    def marked(self) -> bool:
+    def harness_over_limit(self) -> bool:
         """Whether the harness is more than 5 % of what was measured (F38)."""
         return self.harness_share is not None and self.harness_share > HARNESS_LIMIT
 

@@ -54,13 +54,13 @@ class ClientShare:
         if share.null:
             self._target = replace(target, search=NullStore(NoParams(), Path()).search, full=False)
         if share.rate is None:
-            count = share.requests or len(target.asked)
+            count = share.requests or len(target.queries)
             numbers = closed_share(share.number, share.clients, share.threads, count)
         else:
             count = arrivals_in(share.rate, share.seconds, share.threads)
             numbers = open_share(share.number, share.clients, count, share.arrivals, share.seed)
             self._due = arrival_times(count, share.rate, share.arrivals, share.seed)[numbers]
-        self._asked = [target.asked[number % len(target.asked)] for number in numbers.tolist()]
+        self._asked = [target.queries[number % len(target.queries)] for number in numbers.tolist()]
         self._ends = np.empty(0, np.int64)
         self.hung = False
 
@@ -167,7 +167,7 @@ def serve(call: Call) -> bool:
     with TempDir("client") as home:
         client = Client(Line(link), home)
         try:
-            client.say(
+            client.send(
                 Hello(
                     word=call.word,
                     number=call.number,
@@ -196,9 +196,9 @@ class Client:
         self.hung = False
         threading.Thread(target=self._listen, daemon=True).start()
 
-    def say(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         """Send a message to the driver."""
-        self._line.say(message.model_dump())
+        self._line.send(message.model_dump())
 
     def obey(self) -> None:
         """Run orders in turn; report a failure and let the driver decide."""
@@ -206,9 +206,9 @@ class Client:
             try:
                 self._do(*order)
             except BakeoffError as exc:
-                self._line.say({"failed": str(exc)})
+                self._line.send({"failed": str(exc)})
             except ENGINE_FAULTS as exc:
-                self._line.say({"failed": f"{type(exc).__name__}: {exc}"})
+                self._line.send({"failed": f"{type(exc).__name__}: {exc}"})
 
     def close(self) -> None:
         """Close the target, unless a search still hangs in it, and the connection."""
@@ -230,27 +230,27 @@ class Client:
 
     def _do(self, heard_at: int, order: ClientCommand) -> None:
         if order.do == "clock":
-            self.say(ClockReply(heard=heard_at, wall=time.time_ns(), said=time.perf_counter_ns()))
+            self.send(ClockReply(heard=heard_at, wall=time.time_ns(), said=time.perf_counter_ns()))
         elif order.do == "open":
             self._open(order)
         elif order.do == "take" and order.load is not None:
             self._asking = ClientShare(self._open_target(), order.load)
-            self.say(Ready(ready=True))
+            self.send(Ready(ready=True))
         elif order.do == "begin":
             self._begin(order.at)
         elif order.do == "count" and self._asking is not None:
-            self.say(AnswerCount(answered=self._asking.answered_in(order.at, order.until)))
+            self.send(AnswerCount(answered=self._asking.answered_in(order.at, order.until)))
 
     def _open(self, order: ClientCommand) -> None:
         self._target = target = open_recipe(dict(order.recipe), self._home)
         warm_up(target.search, target.others, target.k, target.query, timeout=order.timeout)
-        self.say(Ready(ready=True))
+        self.send(Ready(ready=True))
 
     def _begin(self, at: int) -> None:
         assert self._asking is not None
         report = self._asking.run(at, self._halt)
         self.hung = self.hung or self._asking.hung
-        self.say(report)
+        self.send(report)
 
     def _open_target(self) -> LoadTarget:
         assert self._target is not None

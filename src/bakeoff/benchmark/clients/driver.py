@@ -106,7 +106,7 @@ class ClientDriver:
         zero = time.perf_counter_ns() + int(LEAD_SECONDS * 1e9)
         members = []
         for client, offset in zip(clients, before, strict=True):
-            client.order(ClientCommand(do="begin", at=round(ClockCheck(offset).theirs(zero))))
+            client.order(ClientCommand(do="begin", at=round(ClockCheck(offset).to_their_clock(zero))))
             members.append(client.member(ClockCheck(offset)))
         stopped = self._collect(clients, members, share.deadline + share.timeout + OPENING_SECONDS)
         return _merge_clients(clients, members, zero, stopped)
@@ -141,7 +141,7 @@ class _Client:
     def order(self, order: ClientCommand) -> None:
         """Send an order; a lost connection shows when the answer is awaited."""
         with contextlib.suppress(LostError):
-            self._line.say(order.model_dump(exclude_defaults=True))
+            self._line.send(order.model_dump(exclude_defaults=True))
 
     def answer(self, kind: type[M], seconds: float) -> M:
         """Its next message; a client that cannot continue is a StoreError."""
@@ -289,7 +289,9 @@ def _on_driver_clock(member: ClientResult, zero: int) -> ClientResult:
     report = member.report
     if report is None:
         return member
-    began, ended = (round((member.clock.ours(at) - zero) / 1e9, 9) for at in (report.began, report.ended))
+    began, ended = (
+        round((member.clock.to_our_clock(at) - zero) / 1e9, 9) for at in (report.began, report.ended)
+    )
     return replace(member, began=began, ended=ended)
 
 
@@ -298,7 +300,7 @@ def _count_in_window(
 ) -> ClientResult:
     if member.report is None or client.lost:
         return member
-    begin, end = (round(member.clock.theirs(zero + at * 1e9)) for at in span)
+    begin, end = (round(member.clock.to_their_clock(zero + at * 1e9)) for at in span)
     return replace(member, in_window=client.count(begin, end))
 
 

@@ -83,13 +83,13 @@ class ClockCheck:
             return None
         return (self.after.unsure + self.before.unsure) / (self.after.at - self.before.at) * 1e6
 
-    def ours(self, theirs: float) -> float:
+    def to_our_clock(self, theirs: float) -> float:
         """Convert a reading of their clock to ours."""
         guess = theirs - self.before.nanoseconds
         drift = (self.drift_ppm or 0.0) / 1e6
         return self.before.at + (guess - self.before.at) / (1 + drift)
 
-    def theirs(self, ours: float) -> float:
+    def to_their_clock(self, ours: float) -> float:
         """Convert a reading of our clock to theirs."""
         drift = (self.drift_ppm or 0.0) / 1e6
         return ours + self.before.nanoseconds + (ours - self.before.at) * drift

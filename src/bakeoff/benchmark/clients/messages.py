@@ -44,7 +44,7 @@ class Line:
             if hasattr(socket, name):
                 link.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
-    def say(self, value: JsonObject) -> None:
+    def send(self, value: JsonObject) -> None:
         """Send one line."""
         try:
             self._link.sendall(json.dumps(value).encode() + b"\n")

@@ -125,7 +125,7 @@ class ExperimentTargets:
             label=label,
             store=store.name if store else "",
             search=search,
-            asked=asked,
+            queries=asked,
             others=others,
             k=k,
             opening=OpenStats(

@@ -127,7 +127,7 @@ def _point(point: LoadPoint, session: LoadSession) -> JsonObject:
         },
         "reached": point.reached,
         "harness_share": point.harness_share,
-        "harness_over_limit": point.marked,
+        "harness_over_limit": point.harness_over_limit,
         "resources": {"client": asdict(point.client), "server": asdict(point.server), "joules": point.joules},
         "notes": list(point.notes),
     }

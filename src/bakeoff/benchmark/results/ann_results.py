@@ -51,7 +51,7 @@ class PointRow:
     qps: StoredFigure
     qps_derived: float | None
     latencies: tuple[StoredFigure, ...]
-    marked: bool
+    harness_over_limit: bool
     errors: int
     timeouts: int
     chosen: bool
@@ -198,7 +198,7 @@ def _point(stored: Mapping[str, Json], store: StoreRow, k: int, threads: int) ->
             StoredFigure(latency[name]["value"], note=latency[name]["note"])
             for name in ("p50_ms", "p90_ms", "p95_ms", "p99_ms")
         ),
-        marked=stored["harness_over_limit"],
+        harness_over_limit=stored["harness_over_limit"],
         errors=stored["errors"],
         timeouts=stored["timeouts"],
         chosen=bool(store.setting) and stored["setting"] == store.setting,

@@ -114,13 +114,13 @@ def _print_speed(points: list[LoadPoint], found: LoadSession, names: dict[str, s
         for point in points
     ]
     console.table(headers, rows, right=tuple(range(2, len(headers))))
-    if any(point.marked for point in points):
+    if any(point.harness_over_limit for point in points):
         console.warn("! the harness takes more than 5 % of that figure; the system is faster than shown")
     console.print_line()
 
 
 def _speed(point: LoadPoint) -> list[str]:
-    qps, mark = point.qps, "!" if point.marked else ""
+    qps, mark = point.qps, "!" if point.harness_over_limit else ""
     closed = point.load.kind == "closed"
     p50, *rest = (decimal(row.milliseconds, 3) for row in point.latencies)
     return [

@@ -211,7 +211,7 @@ class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
         """Rows of a table."""
         return int(self.rows(f'SELECT count(*) FROM "{table}"')[0][0])  # noqa: S608
 
-    def width(self, table: str) -> int:
+    def dimensions(self, table: str) -> int:
         """Dimensions of a table's vectors."""
         asked = "SELECT atttypmod FROM pg_attribute WHERE attname = 'vector' AND attrelid = %s::regclass"
         return int(self.rows(asked, f'"{table}"')[0][0])

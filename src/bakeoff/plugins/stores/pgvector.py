@@ -126,7 +126,7 @@ class PgvectorStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._table = self._table_of(collection, dims, metric)
-        expect_dims("pgvector", self._sql.width(self._table.name), max(dims, 1))
+        expect_dims("pgvector", self._sql.dimensions(self._table.name), max(dims, 1))
         self._rows, self._further = self._sql.count(self._table.name), False
         self._sql.expect(self._table.name, self._table.index, self._rows)
         return self._rows

@@ -107,7 +107,7 @@ class ReviewerSession:
             coming = islice(self._coming(), count)
             return [(key_of(self.reviewer, place), self._shown[place]) for place in coming]
 
-    def say(self, key: str, answer: Answer, time: str) -> LedgerEntry | None:
+    def save_answer(self, key: str, answer: Answer, time: str) -> LedgerEntry | None:
         """Save an answer durably; None if nothing had to be written or it was sent twice."""
         with self.lock:
             self._catch_up()

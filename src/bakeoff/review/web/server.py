@@ -263,7 +263,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def _serve(session: ReviewSession, sent: _SentResponse) -> PageState:
     if isinstance(sent, VoteRequest):
-        return session.say(sent.reviewer, sent.key, sent.answer(), sent.time, sent.have)
+        return session.save_answer(sent.reviewer, sent.key, sent.answer(), sent.time, sent.have)
     if isinstance(sent, UndoRequest):
         return session.undo(sent.reviewer, sent.time, sent.have)
     return session.open(sent.reviewer, sent.have)

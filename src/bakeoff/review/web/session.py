@@ -88,10 +88,12 @@ class ReviewSession:
         self._point(own)
         return self._state(own, have)
 
-    def say(self, reviewer: str, key: str, answer: Answer, time: str, have: Iterable[str] = ()) -> PageState:
+    def save_answer(
+        self, reviewer: str, key: str, answer: Answer, time: str, have: Iterable[str] = ()
+    ) -> PageState:
         """Save an answer durably."""
         own = self._reviewer_session(reviewer)
-        entry = own.say(key, answer, time)
+        entry = own.save_answer(key, answer, time)
         self._count(own.reviewer, entry, 1)
         if self._ranker is not None:
             self._ranker.note_judgment()

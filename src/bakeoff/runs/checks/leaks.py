@@ -35,7 +35,7 @@ def leaks(texts: Sequence[str], documents: pa.ChunkedArray) -> list[Leak]:
     """Every query of which the whole text or a run of words occurs in a document."""
     search = _Search(texts)
     for block in word_runs(documents):
-        search.look(block)
+        search.scan(block)
     return search.all_leaks()
 
 
@@ -86,7 +86,7 @@ class _Search:
         for each in self._anchors:
             each.finish()
 
-    def look(self, block: WordRuns) -> None:
+    def scan(self, block: WordRuns) -> None:
         """Record which parts of the queries occur in a block."""
         for anchors in self._anchors:
             at, hashes = anchors.hits(block)

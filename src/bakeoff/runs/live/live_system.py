@@ -77,7 +77,9 @@ class LiveSystem:
         if k < 1:
             raise SettingError(f"k is {k}; it must be 1 or more.")
         ours = self._artifacts.chunk_filter(self._system, where)
-        request = self._artifacts.embed_request(self._system, SearchRequest(text, where=ours, asked=where))
+        request = self._artifacts.embed_request(
+            self._system, SearchRequest(text, where=ours, filter_as_written=where)
+        )
         hits = self._answer(request, self._weight if weight is None else weight)
         assert isinstance(hits, Hits)  # only retrievers return rows of text
         chunks = self._chunks.select(["doc", "start", "end", "text"])

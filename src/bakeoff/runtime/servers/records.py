@@ -14,13 +14,9 @@ from bakeoff.errors import SettingError
 from bakeoff.runtime.servers.base import Site
 from bakeoff.runtime.servers.processes import ProcessMark
 from bakeoff.storage import environment
+from bakeoff.storage.file_lock import lock_file
 from bakeoff.storage.weights import home_folder
 from bakeoff.types import JsonObject
-
-try:
-    import fcntl
-except ImportError:  # no advisory locks on this platform: two starts at once may both try
-    fcntl = None  # type: ignore[assignment]
 
 PLACE, STATE, LOCK = "place.json", "state.json", "lock"
 
@@ -103,8 +99,7 @@ def server_lock(folder: Path) -> Iterator[None]:
             f"cannot write {folder}: {exc.strerror}. Set BAKEOFF_HOME to a folder you may write."
         ) from exc
     try:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        lock_file(handle)
         yield
     finally:
         os.close(handle)
