@@ -31,8 +31,8 @@ class Slo:
 
     def is_kept(self, one: Pass) -> bool:
         """Whether a pass met it."""
-        found = one.percentile(self.percentile)
-        within = found is not None and found < self.milliseconds
+        milliseconds = one.percentile(self.percentile)
+        within = milliseconds is not None and milliseconds < self.milliseconds
         return within and bool(one.reached) and not one.loop.errors and not one.loop.timeouts
 
 
@@ -48,7 +48,7 @@ class MaxRate:
 def parse_slo(text: str) -> Slo:
     """Parse an SLO such as `p99<50ms`."""
     match = _SLO.fullmatch(text)
-    known = ", ".join(f"p{one}" for one in PERCENTILES)
+    choices = ", ".join(f"p{one}" for one in PERCENTILES)
     if (
         match is None
         or int(match[1]) not in PERCENTILES
@@ -56,7 +56,7 @@ def parse_slo(text: str) -> Slo:
         or not match[2].strip(".")
     ):
         raise SettingError(
-            f"--slo is {text!r}; write a percentile and a limit, p99<50ms. Percentiles: {known}."
+            f"--slo is {text!r}; write a percentile and a limit, p99<50ms. Percentiles: {choices}."
         )
     return Slo(int(match[1]), float(match[2]) * UNITS[match[3]])
 

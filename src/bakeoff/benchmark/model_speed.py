@@ -77,7 +77,7 @@ def measure_speeds(
     names: Sequence[str], sample: SpeedSample, progress: Callable[[ModelSpeed], None] = lambda _: None
 ) -> list[ModelSpeed]:
     """Measure each model in its own process, one after the other."""
-    found = []
+    speeds = []
     for name in names:
         try:
             with _one_matrix_thread():
@@ -85,8 +85,8 @@ def measure_speeds(
         except StoreError as exc:
             speed = ModelSpeed(name=name, fault=str(exc))
         progress(speed)
-        found.append(speed)
-    return found
+        speeds.append(speed)
+    return speeds
 
 
 @contextlib.contextmanager

@@ -66,8 +66,8 @@ class OpenLoop:
 
     def latencies(self) -> tuple[LatencySummary, ...]:
         """Statistics of all intended queries; unanswered ones count as slower than every answered one."""
-        found = self.latency[self.latency != NOT_RUN]
-        return statistics(found, len(self.latency) - len(found))
+        answered = self.latency[self.latency != NOT_RUN]
+        return statistics(answered, len(self.latency) - len(answered))
 
     def lags(self) -> tuple[LatencySummary, ...]:
         """Statistics of the client's sending delay."""
@@ -136,14 +136,14 @@ def send_on_schedule(
     Every worker calls `before` first: a search that opens its connection. `halt` ends the loop early; with `keep`,
     Ctrl-C returns what was measured.
     """
-    due, asked, count = array("q", arrivals.tobytes()), list(vectors), len(arrivals)
+    due, queries, count = array("q", arrivals.tobytes()), list(vectors), len(arrivals)
     sent, ended = array("q", [NOT_RUN]) * count, array("q", [NOT_RUN]) * count
     errors: list[str] = []
     numbers = itertools.count()
     called = time.perf_counter_ns()
 
     def work(crew: ClientThreads, number: int) -> None:
-        clock, size, stop = time.perf_counter_ns, len(asked), crew.stop
+        clock, size, stop = time.perf_counter_ns, len(queries), crew.stop
         crew.prepare(number, before, None)
         zero = crew.begin_at(LEAD_SECONDS) if begin is None else begin
         for i in numbers:
@@ -154,7 +154,7 @@ def send_on_schedule(
                 stop.wait(wait) if wait > 1 else time.sleep(wait)
             if stop.is_set():
                 break
-            vector = asked[i % size]
+            vector = queries[i % size]
             sent[i] = crew.begun[number] = clock()
             try:
                 search(vector, k, query)

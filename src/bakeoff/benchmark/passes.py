@@ -218,28 +218,28 @@ def _notes(
     """Notes on the figures, which come from `passes`."""
     name = f"{passes[0].system} at {passes[0].load.name}"
     drifts = [one.loop.drift for one in passes if one.loop.drift is not None]
-    found = [row.note for row in latencies if row.note][:1]
+    notes = [row.note for row in latencies if row.note][:1]
     if not passes[0].probe:
-        found += [note for note in (instability_note(qps.values), drift_note(qps.values, drifts)) if note]
+        notes += [note for note in (instability_note(qps.values), drift_note(qps.values, drifts)) if note]
     if any(one.reached is False for one in passes):
-        found.append(f"the rate was not reached: {qps.median or 0:,.0f} per second were answered")
+        notes.append(f"the rate was not reached: {qps.median or 0:,.0f} per second were answered")
     if any(one.short for one in everything):
-        found.append(f"{sum(one.short or 0 for one in everything)} answers had fewer rows than asked for")
+        notes.append(f"{sum(one.short or 0 for one in everything)} answers had fewer rows than asked for")
     if error := next((one.loop.error for one in everything if one.loop.error), ""):
-        found.append(f"{sum(one.loop.errors for one in everything)} errors, the first: {error}")
-    found += [
+        notes.append(f"{sum(one.loop.errors for one in everything)} errors, the first: {error}")
+    notes += [
         _stop_note(one, one.complete or not passes[0].complete) for one in everything if one.loop.stopped
     ]
-    found += dict.fromkeys(note for one in everything for note in one.notes)
-    return tuple(f"{name}: {note}" for note in found)
+    notes += dict.fromkeys(note for one in everything for note in one.notes)
+    return tuple(f"{name}: {note}" for note in notes)
 
 
 def _rate_held(passes: Sequence[Pass]) -> bool | None:
     """Whether every run reached the rate; null for a closed loop, or if only runs that ended early missed it."""
-    known = [one.reached for one in passes if one.complete or not any(other.complete for other in passes)]
-    if None in known:
+    outcomes = [one.reached for one in passes if one.complete or not any(other.complete for other in passes)]
+    if None in outcomes:
         return None
-    return None if all(known) and len(known) < len(passes) else all(known)
+    return None if all(outcomes) and len(outcomes) < len(passes) else all(outcomes)
 
 
 def _stop_note(one: Pass, counted: bool) -> str:
@@ -247,8 +247,8 @@ def _stop_note(one: Pass, counted: bool) -> str:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+    numbers = [value for value in values if value is not None]
+    return float(np.mean(numbers)) if numbers else None
 
 
 def _highest(values: Sequence[float | None]) -> float | None:

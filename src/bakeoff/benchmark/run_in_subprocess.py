@@ -27,7 +27,7 @@ def run_isolated(work: Callable[[J], T], job: J) -> T:
     process.start()
     theirs.close()
     try:
-        good, found = ours.recv()
+        good, outcome = ours.recv()
     except EOFError:
         process.join(END_SECONDS)
         raise StoreError(f"its process ended without a result: {describe_exit(process.exitcode)}.") from None
@@ -38,8 +38,8 @@ def run_isolated(work: Callable[[J], T], job: J) -> T:
         ours.close()
         _end(process)
     if not good:
-        raise StoreError(found)
-    result: T = found
+        raise StoreError(outcome)
+    result: T = outcome
     return result
 
 

@@ -52,16 +52,16 @@ class PassContext:
         return gather_clients(self.launcher, load.team, target.recipe, self.demand.timeout)
 
 
-def one_pass(context: PassContext, target: LoadTarget, load: LoadStep, run: int, known: Harness) -> Pass:
-    """One load; `known` is what the harness costs by load."""
+def one_pass(context: PassContext, target: LoadTarget, load: LoadStep, run: int, harness: Harness) -> Pass:
+    """One load; `harness` is what the harness costs by load."""
     if load.rate is not None:
-        with open_loop_sender(context, target, known) as send:
+        with open_loop_sender(context, target, harness) as send:
             return send(load, run)
     demand = context.demand
     deadline = demand.seconds + WAITS * demand.timeout
     if load.team:
         with context.team(target, load) as team:
-            return _by_team(context, team, target, load, run, known=known, deadline=deadline)
+            return _by_team(context, team, target, load, run, known=harness, deadline=deadline)
     with context.sampler(target) as sampler:
         loop = closed_loop(
             target.search, target.queries, target.k, target.query, threads=load.concurrency, seconds=demand.seconds,
@@ -75,7 +75,7 @@ def one_pass(context: PassContext, target: LoadTarget, load: LoadStep, run: int,
         load=load,
         run=run,
         loop=report,
-        harness_seconds=known.get(load),
+        harness_seconds=harness.get(load),
         resources=used,
         quality=quality_under_load(target, loop.answers) if complete else None,
         short=report.short if target.full else None,
@@ -83,22 +83,22 @@ def one_pass(context: PassContext, target: LoadTarget, load: LoadStep, run: int,
 
 
 @contextlib.contextmanager
-def open_loop_sender(context: PassContext, target: LoadTarget, known: Harness) -> Iterator[Send]:
+def open_loop_sender(context: PassContext, target: LoadTarget, harness: Harness) -> Iterator[Send]:
     """Sends open loops one after the other with the same client processes."""
     demand = context.demand
 
     def from_here(load: LoadStep, run: int) -> Pass:
         with context.sampler(target) as sampler:
             loop = _open(target, load, demand, keep=True)
-        if load not in known and loop.stopped != INTERRUPTED:  # after a stop, do not wait
-            known[load] = harness_overhead(target, load, demand)
+        if load not in harness and loop.stopped != INTERRUPTED:  # after a stop, do not wait
+            harness[load] = harness_overhead(target, load, demand)
         used = sampler.result
         return Pass(
             system=target.label,
             load=load,
             run=run,
             loop=open_report(loop, target, used.client, began=0, ended=round(loop.seconds * 1e9)),
-            harness_seconds=known.get(load),
+            harness_seconds=harness.get(load),
             resources=used,
             probe=demand.slo is not None,
         )
@@ -108,14 +108,14 @@ def open_loop_sender(context: PassContext, target: LoadTarget, known: Harness) -
         return
     deadline = 2 * demand.seconds + demand.timeout
     with context.team(target, demand.open_load(1.0)) as team:
-        yield lambda load, run: _by_team(context, team, target, load, run, known=known, deadline=deadline)
+        yield lambda load, run: _by_team(context, team, target, load, run, known=harness, deadline=deadline)
 
 
 def harness_overhead(target: LoadTarget, load: LoadStep, demand: LoadSpec) -> float:
     """This process's loop overhead in seconds per query, measured on the null store."""
-    asked = _repeat_queries(target, max(NULL_ASKED, load.concurrency))
+    queries = _repeat_queries(target, max(NULL_ASKED, load.concurrency))
     if load.rate is None:
-        return harness_seconds(asked, target.k, threads=load.concurrency)
+        return harness_seconds(queries, target.k, threads=load.concurrency)
     seconds = _null_seconds(demand, load.rate)
     loop = _open(
         replace(target, search=NullStore(NoParams(), Path()).search), load, replace(demand, seconds=seconds)
@@ -157,12 +157,12 @@ def _by_team(
 
 def _team_harness(team: ClientDriver, load: LoadStep, share: LoadShare, demand: LoadSpec) -> float:
     """Seconds per query of all clients (closed loop), or the median latency (open loop), on the null store."""
-    asked: dict[str, float] = (
+    seconds: dict[str, float] = (
         {"requests": max(NULL_ASKED, load.concurrency) * load.team}
         if load.rate is None
         else {"seconds": _null_seconds(demand, load.rate)}
     )
-    loop = team.run(share.model_copy(update={"null": True, **asked}))
+    loop = team.run(share.model_copy(update={"null": True, **seconds}))
     stopped = loop.report.stopped
     if stopped == INTERRUPTED:
         raise KeyboardInterrupt

@@ -69,13 +69,13 @@ class StoreSpec:
 
 def parse_store_specs(specs: Sequence[str]) -> tuple[StoreSpec, ...]:
     """The stores of a command line, validated; a repeated store is an error."""
-    found = [_candidate(spec.strip()) for spec in specs if spec.strip()]
-    if not found:
+    candidates = [_candidate(spec.strip()) for spec in specs if spec.strip()]
+    if not candidates:
         raise SettingError("no store was named. Write --stores exact,faiss.")
-    labels = [one.label for one in found]
+    labels = [one.label for one in candidates]
     if twice := sorted({label for label in labels if labels.count(label) > 1}):
         raise SettingError(f"{', '.join(twice)} is named twice in --stores.")
-    return tuple(found)
+    return tuple(candidates)
 
 
 def _candidate(spec: str) -> StoreSpec:

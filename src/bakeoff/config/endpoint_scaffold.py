@@ -50,10 +50,10 @@ class EndpointMapping:
 
     def yaml_text(self) -> str:
         """The retriever as YAML for an experiment."""
-        asked = {"method": "POST", "body": self.body} if self.body is not None else {"method": "GET"}
+        request = {"method": "POST", "body": self.body} if self.body is not None else {"method": "GET"}
         names = ("hits", "id", "text", "score", "start", "end")
         paths = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        http = {"url": self.url, **asked, **paths, "as": "current"}
+        http = {"url": self.url, **request, **paths, "as": "current"}
         text = yaml.safe_dump(
             {"retrievers": [{"http": http}]}, sort_keys=False, allow_unicode=True, width=100
         )
@@ -67,7 +67,7 @@ def probe_endpoint(url: str, body: Json, question: str, documents: Collection[st
     answer = _ask(url, body, question)
     hits, rows = _longest_list(answer)
     leaves = _leaves(rows)
-    name, known = _id(leaves, documents)
+    name, matches = _id(leaves, documents)
     text = _text(leaves)
     if name is None and text is None:
         raise RetrieverError(
@@ -84,7 +84,7 @@ def probe_endpoint(url: str, body: Json, question: str, documents: Collection[st
         start=_find_field(leaves, STARTS, int),
         end=_find_field(leaves, ENDS, int),
         results=len(rows),
-        known=known,
+        known=matches,
     )
 
 
@@ -113,13 +113,13 @@ def _fill_template(template: Json, question: str) -> Json:
 
 def _longest_list(answer: Json) -> tuple[str, list[JsonObject]]:
     """Path and objects of the longest list of objects in an answer."""
-    found = list(_lists(answer, "", 0))
-    if not found:
+    lists = list(_lists(answer, "", 0))
+    if not lists:
         raise RetrieverError(
             "the sample answer holds no list of results. Use --question with a query that has results, or "
             "--body with the request it expects."
         )
-    return max(found, key=lambda one: len(one[1]))
+    return max(lists, key=lambda one: len(one[1]))
 
 
 def _lists(value: Json, path: str, depth: int) -> Iterator[tuple[str, list[JsonObject]]]:

@@ -116,10 +116,10 @@ class _Reader:
         if name is None:
             return
         labels = [system.label for system in systems]
-        found = [label for label in labels if fits_words(label, name)]
-        if name not in labels and len(found) != 1:
-            why = f"matches {len(found)} systems" if found else "matches no system"
-            self._read.refuse(("current",), f"{name!r} {why}. Systems: {'; '.join(found or labels)}.")
+        matches = [label for label in labels if fits_words(label, name)]
+        if name not in labels and len(matches) != 1:
+            why = f"matches {len(matches)} systems" if matches else "matches no system"
+            self._read.refuse(("current",), f"{name!r} {why}. Systems: {'; '.join(matches or labels)}.")
 
     def _check_tuned(self, ways: Iterable[RetrievalSpec], primary: str) -> None:
         """Raise unless the primary measure, on which a weight is tuned, is scored against judgments."""

@@ -72,31 +72,31 @@ class FileReaders:
         plugins = (part.plugin for parts in self.parts.values() for part in parts)
         return any(plugin is not None and plugin.__module__ == "__main__" for plugin in plugins)
 
-    def document(self, found: Found) -> Document | Skipped:
+    def document(self, item: Found) -> Document | Skipped:
         """Turn a source's item into a document, with the first reader that can read it."""
-        if not isinstance(found, SourceFile):
-            return found
-        parts, failed = self.parts[kind_of(found.id)], {}
+        if not isinstance(item, SourceFile):
+            return item
+        parts, failed = self.parts[kind_of(item.id)], {}
         for part in parts:
             try:
-                return self._read(part, found)
+                return self._read(part, item)
             except FileLimitError as exc:
-                return Skipped(found.id, str(exc))
+                return Skipped(item.id, str(exc))
             except UnreadableFileError as exc:
                 failed[part.name] = str(exc)
             except (BakeoffError, MemoryError):
                 raise
             except Exception as exc:  # noqa: BLE001 - whatever a reader raises on one file, the others are read
                 failed[part.name] = f"the reader {part.name} failed ({type(exc).__name__}: {exc})"[:300]
-        return Skipped(found.id, _why(found.id, parts, failed))
+        return Skipped(item.id, _why(item.id, parts, failed))
 
     def _read(self, part: ReaderPart, file: SourceFile) -> Document | Skipped:
         if part.name not in self._open:
             self._open[part.name] = part.open()
-        found = self._open[part.name].read(file)
-        if isinstance(found, Document) and part.packed:
-            return replace(found, fields={**found.fields, "reader": part.name})
-        return found
+        outcome = self._open[part.name].read(file)
+        if isinstance(outcome, Document) and part.packed:
+            return replace(outcome, fields={**outcome.fields, "reader": part.name})
+        return outcome
 
 
 def file_readers(names: Iterable[str], chosen: Mapping[str, PluginSpec] | None = None) -> FileReaders:

@@ -33,9 +33,9 @@ def resolve_model(
         return _own_model(kind, own, params)
     if REPOSITORY.fullmatch(name):
         return _pulled_model(kind, name, params)
-    known = list(dict.fromkeys((*registry.names(kind), *catalogue.names(kind))))
+    names = list(dict.fromkeys((*registry.names(kind), *catalogue.names(kind))))
     raise UnknownPluginError(
-        f"no {kind[:-1]} is called {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}. A model of your own "
+        f"no {kind[:-1]} is called {name!r}.{did_you_mean(name, names)} Known: {', '.join(names)}. A model of your own "
         "is written as a path (./models/mine), one of a model hub as owner/name."
     )
 
@@ -68,10 +68,10 @@ def _gguf_file(path: Path) -> Path | None:
     """The GGUF file that a path names, or the only model in its folder."""
     if path.is_file() and path.suffix == ".gguf":
         return path
-    found = sorted(path.glob("*.gguf")) if path.is_dir() else []
-    if len(found) > 1:
-        raise ModelNotFoundError(f"{path} has {len(found)} GGUF files. Name one: {found[0]}")
-    return found[0] if found else None
+    files = sorted(path.glob("*.gguf")) if path.is_dir() else []
+    if len(files) > 1:
+        raise ModelNotFoundError(f"{path} has {len(files)} GGUF files. Name one: {files[0]}")
+    return files[0] if files else None
 
 
 def _gguf_prompts(file: Path) -> dict[str, object]:

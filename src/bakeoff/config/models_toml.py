@@ -121,9 +121,9 @@ def _select_models(path: Path, chosen: list[ModelChoice], only: Sequence[str]) -
     """The named models, in file order."""
     for name in only:
         if not any(choice.is_called(name) for choice in chosen):
-            known = [choice.label for choice in chosen]
-            hint = did_you_mean(name, known)
-            raise SettingError(f"{path} has no model {name!r}.{hint} It has: {', '.join(known)}.")
+            labels = [choice.label for choice in chosen]
+            hint = did_you_mean(name, labels)
+            raise SettingError(f"{path} has no model {name!r}.{hint} It has: {', '.join(labels)}.")
     return [choice for choice in chosen if any(choice.is_called(name) for name in only)]
 
 
@@ -263,6 +263,6 @@ def _sentence(item: Any, model: type[BaseModel]) -> str:
     if item["type"] == "missing":
         return f"{key} is missing"
     if item["type"] == "extra_forbidden":
-        known = list(model.model_fields)
-        return f"unknown key {key!r}.{did_you_mean(key, known)} Known keys: {', '.join(known)}"
+        fields = list(model.model_fields)
+        return f"unknown key {key!r}.{did_you_mean(key, fields)} Known keys: {', '.join(fields)}"
     return f"{key + ': ' if key else ''}{item['msg'].removeprefix('Value error, ')} (it is {shorten(item['input'])})"

@@ -177,9 +177,9 @@ class ModeReader:
             return cast(JsonObject, params[group])
         fixed: Mapping[str, float] = getattr(plugin, "fixed", {})
         if fixed.get(key) != value:
-            known = f"fixes {key} = {fixed[key]}" if key in fixed else f"does not say its {key}"
+            reason = f"fixes {key} = {fixed[key]}" if key in fixed else f"does not say its {key}"
             self._parts.refuse(
-                at, f"{engine} {known}, so {key}: {value} can't be set. Remove engine or {key}."
+                at, f"{engine} {reason}, so {key}: {value} can't be set. Remove engine or {key}."
             )
         return {}
 
@@ -208,14 +208,14 @@ def _with(way: RetrievalSpec, rerank: tuple[RerankSpec, ...]) -> RetrievalSpec:
 
 def encoder_names(kind: VectorKind) -> list[str]:
     """Available encoders of a kind of vectors."""
-    found = [one.name for one in registry.entries("encoders") if not one.missing]
-    return [name for name in found if registry.load("encoders", name).vectors == kind]
+    names = [one.name for one in registry.entries("encoders") if not one.missing]
+    return [name for name in names if registry.load("encoders", name).vectors == kind]
 
 
 def stores_of(kind: VectorKind) -> list[str]:
     """Available stores that hold a kind of vectors."""
-    found = [one.name for one in registry.entries("stores") if not one.missing]
-    return [name for name in found if issubclass(registry.load("stores", name), HOLDS[kind])]
+    names = [one.name for one in registry.entries("stores") if not one.missing]
+    return [name for name in names if issubclass(registry.load("stores", name), HOLDS[kind])]
 
 
 def _parts_named(params: Mapping[str, Json]) -> JsonObject:

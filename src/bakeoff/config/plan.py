@@ -133,8 +133,8 @@ class System:
     @property
     def form(self) -> VectorForm:
         """How its vectors are stored and searched."""
-        held = self.store.form if self.store else FULL_FORM
-        return replace(held, dims=self.embedder.form.dims) if self.embedder else held
+        form = self.store.form if self.store else FULL_FORM
+        return replace(form, dims=self.embedder.form.dims) if self.embedder else form
 
     @property
     def legs(self) -> tuple[Leg, ...]:
@@ -182,14 +182,14 @@ class System:
         usual = len(looks) < 2 and all(one.depth == RERANK_DEPTH for one in self.rerank)
         reading = self.chunker.reading or USUAL_READING
         readers = {"label": reading.label, "readers": reading.identity()} if reading.parts else {}
-        found = {
+        chosen = {
             "keyword_search": words,
             "encoder": self.encoder.identity() if self.encoder else None,
             "depth": self.depth,
             "rerank": [] if usual else looks,
             "reading": readers,
         }
-        return {key: value for key, value in found.items() if value}
+        return {key: value for key, value in chosen.items() if value}
 
 
 def fits_words(label: str, name: str) -> bool:

@@ -67,10 +67,10 @@ def explain_validation(
     try:
         return model.model_validate(data)
     except ValidationError as exc:
-        found = exc.errors(include_url=False)
-        lines = [_sentence(item, model, located, name or located.name, at) for item in found[:SHOWN]]
-        if len(found) > SHOWN:
-            lines.append(f"… and {len(found) - SHOWN} more of this kind.")
+        errors = exc.errors(include_url=False)
+        lines = [_sentence(item, model, located, name or located.name, at) for item in errors[:SHOWN]]
+        if len(errors) > SHOWN:
+            lines.append(f"… and {len(errors) - SHOWN} more of this kind.")
         raise error(lines=lines) from exc
 
 
@@ -91,8 +91,8 @@ def _sentence(item: ErrorDetails, model: type[BaseModel], located: YamlDocument,
         return f'{where}: "{_dotted_path(inner)}": keys with values are expected (it is {shorten(item["input"])}).'
     message = _message(item)
     key = f'"{_dotted_path(inner)}": ' if inner else ""
-    shown = "" if item["type"] == "value_error" else f" (it is {shorten(item['input'])})"
-    return f"{where}: {key}{message}{shown}."
+    value = "" if item["type"] == "value_error" else f" (it is {shorten(item['input'])})"
+    return f"{where}: {key}{message}{value}."
 
 
 def _message(item: ErrorDetails) -> str:
@@ -113,16 +113,16 @@ def _item(data: Json, path: Keys) -> tuple[str, Keys]:
     return f", {ITEMS[path[0]]} {item['id']}", path[2:]
 
 
-def _unknown_key(key: str, known: list[str], inside: str) -> str:
+def _unknown_key(key: str, keys: list[str], inside: str) -> str:
     below = f" in {inside}" if inside else ""
-    return f'unknown key "{key}"{below}.{did_you_mean(key, known)} Known keys: {", ".join(known) or "none"}.'
+    return f'unknown key "{key}"{below}.{did_you_mean(key, keys)} Known keys: {", ".join(keys) or "none"}.'
 
 
-def did_you_mean(word: str, known: list[str]) -> str:
+def did_you_mean(word: str, words: list[str]) -> str:
     """ " Did you mean "x"?" if a known word is similar, else ''."""
-    lowered = {name.lower(): name for name in known}
+    lowered = {name.lower(): name for name in words}
     called = SYNONYMS.get(word.lower())
-    if called in known:
+    if called in words:
         return f' Did you mean "{called}"?'
     ends = [name for name in lowered if name.endswith(f"_{word.lower()}")]
     near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.6) or (

@@ -44,10 +44,10 @@ class Measure:
     @property
     def definition(self) -> MeasureDefinition:
         """The definition behind this name."""
-        found = find_measure(self.name)
-        if found is None:
+        definition = find_measure(self.name)
+        if definition is None:
             raise unknown(self.name)
-        return found
+        return definition
 
     @property
     def needs(self) -> RequiredInput:
@@ -82,13 +82,13 @@ def parse(text: str | Measure) -> Measure:
             f"{text!r} is not a measure name. Write it like nDCG@10, P@5(chunk) or RBP(p=0.8)."
         )
     budget = bool(match["tokens"])
-    known, at = _resolve(match["name"], (match["at"] or "").removesuffix("tokens") or None)
+    definition, at = _resolve(match["name"], (match["at"] or "").removesuffix("tokens") or None)
     args = _arguments(match["args"] or "", text)
     if match["unit"]:
         args["unit"] = match["unit"]
     if match["source"]:
         args["source"] = match["source"]
-    return _build(known, at, args, text, budget=budget)
+    return _build(definition, at, args, text, budget=budget)
 
 
 def check_computable(measures: tuple[Measure, ...]) -> None:
@@ -125,12 +125,12 @@ def unknown(name: str) -> MeasureError:
 
 
 def _resolve(name: str, at: str | None) -> tuple[MeasureDefinition, str | None]:
-    known = find_by_long_name(name)
-    if known is None and at is None and (split := _UNDERSCORED.match(name)):
-        known, at = find_by_long_name(split["name"]), split["at"]
-    if known is None:
+    definition = find_by_long_name(name)
+    if definition is None and at is None and (split := _UNDERSCORED.match(name)):
+        definition, at = find_by_long_name(split["name"]), split["at"]
+    if definition is None:
         raise unknown(name)
-    return known, None if at == "all" else at
+    return definition, None if at == "all" else at
 
 
 def _arguments(inside: str, text: str) -> dict[str, str]:
@@ -149,15 +149,15 @@ def _arguments(inside: str, text: str) -> dict[str, str]:
 
 
 def _build(
-    known: MeasureDefinition, at: str | None, args: dict[str, str], text: str, *, budget: bool
+    definition: MeasureDefinition, at: str | None, args: dict[str, str], text: str, *, budget: bool
 ) -> Measure:
-    threshold = known.cutoff is Cutoff.THRESHOLD
+    threshold = definition.cutoff is Cutoff.THRESHOLD
     try:
         return Measure(
-            known.name,
+            definition.name,
             k=int(at) if at is not None and not threshold and not budget else None,
             unit=_unit(args["unit"], text) if "unit" in args else None,
-            p=float(args["p"]) if "p" in args else (0.8 if "p" in known.params else None),
+            p=float(args["p"]) if "p" in args else (0.8 if "p" in definition.params else None),
             rel=int(args["rel"]) if "rel" in args else None,
             t=float(at) if at is not None and threshold and not budget else None,
             source=args.get("source", ""),
@@ -193,9 +193,9 @@ def _check_cutoff(measure: Measure, row: MeasureDefinition) -> None:
 
 def _check_budget(measure: Measure, row: MeasureDefinition) -> None:
     if not row.budget:
-        known = ", ".join(one.name for one in all_measures() if one.budget)
+        names = ", ".join(one.name for one in all_measures() if one.budget)
         raise MeasureError(
-            f"{measure.name} is not defined for a token budget. Measures that take one: {known}."
+            f"{measure.name} is not defined for a token budget. Measures that take one: {names}."
         )
     if measure.budget is not None and measure.budget < 1:
         raise MeasureError(f"{measure.name}@{measure.budget}tokens: the budget must be 1 token or more.")

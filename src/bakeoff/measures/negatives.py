@@ -27,6 +27,6 @@ def choose_threshold(answerable: Floats, negative: Floats) -> float:
     candidates = candidates[np.isfinite(candidates)]
     if not len(candidates):
         raise DataError("no query returned a result, so no score can set a threshold.")
-    kept = len(answerable) - np.searchsorted(np.sort(answerable), candidates, side="left")
+    answered = len(answerable) - np.searchsorted(np.sort(answerable), candidates, side="left")
     refused = np.searchsorted(np.sort(negative), candidates, side="left")
-    return float(candidates[np.argmax(kept / len(answerable) + refused / len(negative))])
+    return float(candidates[np.argmax(answered / len(answerable) + refused / len(negative))])

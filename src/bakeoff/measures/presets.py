@@ -99,9 +99,9 @@ BY_NAME: dict[str, Preset] = {preset.name: preset for preset in PRESETS}
 
 def preset(name: str) -> Preset:
     """The preset with that name, or of that source system (s0 … s4)."""
-    found = BY_NAME.get(name) or _SOURCES.get(name.lower())
-    if found is None:
+    chosen = BY_NAME.get(name) or _SOURCES.get(name.lower())
+    if chosen is None:
         near = difflib.get_close_matches(name, list(BY_NAME), n=1, cutoff=0.4)
         hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(BY_NAME)}."
         raise MeasureError(f"no preset is called {name!r}. {hint}")
-    return found
+    return chosen

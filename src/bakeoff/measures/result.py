@@ -81,11 +81,11 @@ class Evaluation:
     @property
     def bounds(self) -> dict[str, Range | None]:
         """Lower and upper mean over unjudged results, of the queries that have the measure."""
-        found: dict[str, Range | None] = {}
+        ranges: dict[str, Range | None] = {}
         for measure, low, high in zip(self.measures, self.lower, self.upper, strict=True):
             ends = _mean(low), _mean(high)
-            found[str(measure)] = None if ends[0] is None or ends[1] is None else Range(ends[0], ends[1])
-        return found
+            ranges[str(measure)] = None if ends[0] is None or ends[1] is None else Range(ends[0], ends[1])
+        return ranges
 
     @property
     def counts(self) -> dict[str, int]:
@@ -104,10 +104,12 @@ class Evaluation:
 
     def column(self, measure: str | Measure) -> dict[str, float | None]:
         """One measure as {query: value}."""
-        wanted = parse(measure)
-        if wanted not in self.measures:
-            raise MeasureError(f"{wanted} was not computed. Available: {', '.join(map(str, self.measures))}.")
-        return dict(zip(self.queries, self.columns[self.measures.index(wanted)], strict=True))
+        requested = parse(measure)
+        if requested not in self.measures:
+            raise MeasureError(
+                f"{requested} was not computed. Available: {', '.join(map(str, self.measures))}."
+            )
+        return dict(zip(self.queries, self.columns[self.measures.index(requested)], strict=True))
 
     def to_arrow(self) -> pa.Table:
         """One row per query and measure: query, measure, unit, value, lower, upper."""

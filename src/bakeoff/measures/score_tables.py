@@ -41,20 +41,20 @@ class ScoreTable:
 
     def measure(self, wanted: str | None) -> str:
         """The table's own name of a measure; None for its only one."""
-        known = self.measures
+        names = self.measures
         if wanted is None:
-            if len(known) == 1:
-                return known[0]
+            if len(names) == 1:
+                return names[0]
             raise MeasureError(
-                f"{self.path} has {len(known)} measures: {_list_names(known)}. Choose one of them (--measure)."
+                f"{self.path} has {len(names)} measures: {_list_names(names)}. Choose one of them (--measure)."
             )
-        if wanted in known:
+        if wanted in names:
             return wanted
         measure = parse_known(wanted)
-        for name in known:
+        for name in names:
             if measure is not None and parse_known(name) == measure:
                 return name
-        raise MeasureError(f"{self.path} has no measure {wanted!r}. It has: {_list_names(known)}.")
+        raise MeasureError(f"{self.path} has no measure {wanted!r}. It has: {_list_names(names)}.")
 
 
 def parse_known(name: str) -> Measure | None:
@@ -87,10 +87,10 @@ def _add(table: ScoreTable, place: str, row: Mapping[str, Json]) -> None:
     system_column = _column(row, SYSTEM)
     system = _text(row[system_column]) if system_column else ""
     for measure, value in _values(row, query_column, place):
-        found = table.scores.setdefault(system, {}).setdefault(measure, {})
-        if query in found:
+        scores = table.scores.setdefault(system, {}).setdefault(measure, {})
+        if query in scores:
             raise DataError(f"{place}: query {query!r} has a second score of {measure}. Keep one.")
-        found[query] = value
+        scores[query] = value
 
 
 def _values(row: Mapping[str, Json], query_column: str, place: str) -> Iterator[tuple[str, float | None]]:
@@ -200,12 +200,12 @@ def _json_lines(path: Path) -> Iterator[Row]:
 
 def _json_rows(path: Path) -> Iterator[Row]:
     """Rows of a list of objects, of {query: score} or of {query: {measure: score}}."""
-    found = _loads(path.read_text(encoding="utf-8"), str(path))
-    if isinstance(found, list):
-        for number, item in enumerate(found, start=1):
+    content = _loads(path.read_text(encoding="utf-8"), str(path))
+    if isinstance(content, list):
+        for number, item in enumerate(content, start=1):
             yield f"{path}, item {number}", _object(item, f"{path}, item {number}")
         return
-    for query, cell in _object(found, str(path)).items():
+    for query, cell in _object(content, str(path)).items():
         place = f"{path}, query {query!r}"
         if isinstance(cell, dict):
             for measure, value in cell.items():
@@ -222,15 +222,15 @@ def _loads(text: str, place: str) -> object:
 
 
 def _without_repeats(pairs: list[tuple[str, object]], place: str) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(f"{place}: the key {twice!r} is there twice. Keep one.")
-    return found
+    return values
 
 
-def _object(found: object, place: str) -> dict[str, object]:
-    if not isinstance(found, dict):
-        raise DataError(f"{place}: expected an object with query and score, found {type(found).__name__}.")
-    return found
+def _object(value: object, place: str) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise DataError(f"{place}: expected an object with query and score, found {type(value).__name__}.")
+    return value

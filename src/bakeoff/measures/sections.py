@@ -22,10 +22,10 @@ class SectionScores:
 def matches(section: str, targets: Sequence[str], conventions: Conventions = DEFAULT) -> bool:
     """Whether a section name contains a target, ignoring case: "(b) Fire Damage" contains "FIRE DAMAGE"."""
     name = " ".join(section.split()).casefold()
-    wanted = (" ".join(target.split()).casefold() for target in targets)
+    titles = (" ".join(target.split()).casefold() for target in targets)
     if conventions.section_match == "contains":
-        return any(target in name for target in wanted)
-    return any(re.search(rf"(?<!\w){re.escape(target)}(?!\w)", name) for target in wanted)
+        return any(target in name for target in titles)
+    return any(re.search(rf"(?<!\w){re.escape(target)}(?!\w)", name) for target in titles)
 
 
 def section_scores(

@@ -78,8 +78,8 @@ def covered_characters(spans: SpanArrays, queries: Ints) -> Floats:
     before = np.concatenate(([0], reached[:-1]))
     length = np.maximum(0, end + offset - np.maximum(start + offset, before))
     place = np.searchsorted(queries, query)
-    known = (place < len(queries)) & (queries[np.minimum(place, len(queries) - 1)] == query)
-    return np.bincount(place[known], weights=length[known], minlength=len(queries)).astype(np.float64)
+    inside = (place < len(queries)) & (queries[np.minimum(place, len(queries) - 1)] == query)
+    return np.bincount(place[inside], weights=length[inside], minlength=len(queries)).astype(np.float64)
 
 
 def tokens_at(query: Ints, rank: Ints, tokens: Ints, queries: Ints, k: int) -> Floats:

@@ -40,23 +40,23 @@ def explain_difference(
     measure: str | Measure,
 ) -> Difference:
     """Value of one measure for one query, with common variants and other tools' values."""
-    wanted = parse(measure)
-    if not supports(wanted):
+    requested = parse(measure)
+    if not supports(requested):
         raise MeasureError(
-            f"{wanted} is computed from {wanted.definition.needs}; there is nothing to compare it with."
+            f"{requested} is computed from {requested.definition.needs}; there is nothing to compare it with."
         )
     scores = run.get(query, {})
     items = sorted(scores, key=scores.__getitem__, reverse=True)
     case = _Case(items, [scores[item] for item in items], qrels.get(query, {}))
     ranked = case.rank()
-    if not ranked.relevant(wanted):
-        return Difference(query, wanted, None, tuple(_without_truth()))
+    if not ranked.relevant(requested):
+        return Difference(query, requested, None, tuple(_without_truth()))
     variants = (
-        *_orders(case, wanted),
-        *wanted.definition.variants(ranked, wanted),
-        *_unjudged_variants(case, wanted),
+        *_orders(case, requested),
+        *requested.definition.variants(ranked, requested),
+        *_unjudged_variants(case, requested),
     )
-    return Difference(query, wanted, score(ranked, wanted), variants)
+    return Difference(query, requested, score(ranked, requested), variants)
 
 
 def _without_truth() -> Iterator[Variant]:

@@ -110,19 +110,19 @@ def _coincidences(table: Floats) -> _Coincidences:
     if ratings is None:
         return _Coincidences(values, np.zeros((0, 0)))
     total = ratings.sum(axis=1)
-    kept = ratings[total >= 2]
-    weight = 1 / (kept.sum(axis=1) - 1)
-    counts = (kept * weight[:, None]).T @ kept - np.diag((kept * weight[:, None]).sum(axis=0))
+    paired = ratings[total >= 2]
+    weight = 1 / (paired.sum(axis=1) - 1)
+    counts = (paired * weight[:, None]).T @ paired - np.diag((paired * weight[:, None]).sum(axis=0))
     return _Coincidences(values, counts)
 
 
-def _alpha(found: _Coincidences, level: Level) -> float:
-    totals = found.counts.sum(axis=1)
+def _alpha(coincidences: _Coincidences, level: Level) -> float:
+    totals = coincidences.counts.sum(axis=1)
     n = totals.sum()
     if n <= 1 or (totals > 0).sum() < 2:
         return float("nan")
-    cost = _distances(found.values, totals, level)
-    observed, chance = (found.counts * cost).sum(), (np.outer(totals, totals) * cost).sum() / (n - 1)
+    cost = _distances(coincidences.values, totals, level)
+    observed, chance = (coincidences.counts * cost).sum(), (np.outer(totals, totals) * cost).sum() / (n - 1)
     return float(1 - observed / chance)
 
 

@@ -166,13 +166,13 @@ def _rules(pool: ReviewPool, people: Sequence[Vote]) -> tuple[RuleRecord, ...]:
     seen: dict[str, list[Label]] = {}
     for one in people:
         seen.setdefault(one.item, []).append(one.label)
-    found = []
+    rows = []
     for rule in sorted({rule for item in pool.items for rule in item.rules}):
         filled = [item for item in pool.items if rule in item.rules]
         looked = [seen[item.id] for item in filled if item.id in seen]
         against = sum(any(label is not Label.KEYWORD_MATCH for label in labels) for labels in looked)
-        found.append(RuleRecord(rule, len(filled), len(looked), against, *wilson(against, len(looked))))
-    return tuple(found)
+        rows.append(RuleRecord(rule, len(filled), len(looked), against, *wilson(against, len(looked))))
+    return tuple(rows)
 
 
 def wilson(count: int, of: int, z: float = 1.959964) -> tuple[float | None, float | None]:
@@ -197,7 +197,7 @@ def _self(repeats: Sequence[Vote], people: Sequence[Vote]) -> tuple[SelfAgreemen
 
 def _single_reviewer_outcomes(
     pool: ReviewPool,
-    held: Sequence[Vote],
+    votes: Sequence[Vote],
     names: Sequence[str],
     settled: Mapping[str, ItemOutcome],
     seed: int,
@@ -209,9 +209,9 @@ def _single_reviewer_outcomes(
     if len(leaders) < 2:
         return ()
     two = {one.system: rankings[one.system] for one in leaders}
-    found = []
+    outcomes = []
     for name in names:
-        own = settle_votes(one for one in held if one.auto or one.reviewer == name)
+        own = settle_votes(one for one in votes if one.auto or one.reviewer == name)
         pair = review_figures(two, labels_of(own), pool.k, seed).pairs[0]
-        found.append(SingleReviewerOutcome(name, pair))
-    return tuple(found)
+        outcomes.append(SingleReviewerOutcome(name, pair))
+    return tuple(outcomes)

@@ -80,8 +80,8 @@ def human_values(
 ) -> dict[tuple[str, str], float | None]:
     """The measure of every completely judged query by the run's conventions; None if they exclude the query."""
     parsed = parse(measure)
-    found = human_scores(rankings, settled, [parsed], conventions, documents)
-    return {place: values[parsed] for place, values in found.items() if parsed in values}
+    scores = human_scores(rankings, settled, [parsed], conventions, documents)
+    return {place: values[parsed] for place, values in scores.items() if parsed in values}
 
 
 def run_values(result: Result, measure: str) -> dict[tuple[str, str], float | None]:

@@ -58,22 +58,22 @@ class AutoFill:
         return tuple(dict.fromkeys(word for _, leaf in leaves(rule) for word in _words(leaf))) if rule else ()
 
     def _ask(self, passages: Sequence[PooledPassage]) -> dict[TextRule, frozenset[Place]]:
-        wanted = [
+        rules = [
             _over_chunks(leaf) for rule in self._rules.values() for _, leaf in leaves(rule) if _text(leaf)
         ]
-        distinct = list(dict.fromkeys(wanted))
+        distinct = list(dict.fromkeys(rules))
         if not distinct or not passages:
             return {}
         return dict(zip(distinct, self._answers(distinct, passages), strict=True))
 
-    def _answers(self, wanted: list[TextRule], passages: Sequence[PooledPassage]) -> list[frozenset[Place]]:
+    def _answers(self, rules: list[TextRule], passages: Sequence[PooledPassage]) -> list[frozenset[Place]]:
         from bakeoff.truth.corpus import TruthCorpus
         from bakeoff.truth.text_rules import answer
 
         ids = list(self._names.ids)
         found = []
-        answers = answer(wanted, TruthCorpus(_documents(ids)), {"pool": _chunks(ids, passages)})
-        for rule, matches in zip(wanted, answers, strict=True):
+        answers = answer(rules, TruthCorpus(_documents(ids)), {"pool": _chunks(ids, passages)})
+        for rule, matches in zip(rules, answers, strict=True):
             if isinstance(matches, TruthError):
                 self.notes.append(
                     f"{rule.source} cannot be evaluated on a passage and fills nothing in: {matches}"
@@ -122,16 +122,16 @@ class AutoFill:
 
 def tag_rules(tags: Mapping[str, str]) -> tuple[Rule, ...]:
     """Rules stored in a query's tags because they are not part of its truth: signals and SQL (S4-47)."""
-    found: list[Rule] = []
+    rules: list[Rule] = []
     words = tuple(word for part in tags.get("signals", "").split(",") if (word := part.strip()))
     if words:
         least = min(SIGNALS, len(words))
         name = f"signals>={least} (tag)"
-        found.append(WordsRule(of=words, at_least=least, match="substring", written="signals", name=name))
+        rules.append(WordsRule(of=words, at_least=least, match="substring", written="signals", name=name))
     for key in _SQL_TAGS:
         if tags.get(key, "").strip():
-            found.append(Sql(where=tags[key], name=f"{key} (tag)"))
-    return tuple(found)
+            rules.append(Sql(where=tags[key], name=f"{key} (tag)"))
+    return tuple(rules)
 
 
 def with_tags(rule: Rule | None, tags: Mapping[str, str]) -> Rule | None:

@@ -110,14 +110,14 @@ def stakes_of(
             for item in rankings[name][query][:k]:
                 gain[row, place[query, item]] += 1 / k
     at = {query: row for row, query in enumerate(queries)}
-    known = [float(relevant[item]) if item in relevant else np.nan for _, item in keys]
+    values = [float(relevant[item]) if item in relevant else np.nan for _, item in keys]
     return DecisionModel(
         systems=names,
         queries=queries,
         items=tuple(item for _, item in keys),
         query=np.array([at[query] for query, _ in keys], dtype=np.int64),
         gain=gain,
-        known=np.array(known),
+        known=np.array(values),
         ruled=np.array([item in ruled for _, item in keys], dtype=bool),
     )
 

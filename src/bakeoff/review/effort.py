@@ -58,14 +58,14 @@ def estimate(passages: int, entries: Iterable[LedgerEntry] = ()) -> Effort:
 
 def pace(times: Sequence[str]) -> float | None:
     """The mean seconds between recent moments, without pauses; None if there are too few."""
-    kept = _gaps(times[-RECENT - 1 :])
-    return sum(kept) / len(kept) if len(kept) >= LEAST_GAPS else None
+    gaps = _gaps(times[-RECENT - 1 :])
+    return sum(gaps) / len(gaps) if len(gaps) >= LEAST_GAPS else None
 
 
 def median_pace(times: Sequence[str]) -> float | None:
     """The median seconds between moments, without pauses; None if there are too few."""
-    kept = _gaps(times)
-    return statistics.median(kept) if len(kept) >= LEAST_GAPS else None
+    gaps = _gaps(times)
+    return statistics.median(gaps) if len(gaps) >= LEAST_GAPS else None
 
 
 def _gaps(times: Sequence[str]) -> list[float]:
@@ -77,10 +77,10 @@ def _gaps(times: Sequence[str]) -> list[float]:
 def now_text(time: str) -> datetime.datetime | None:
     """The moment an entry's time names, or None where it names none exactly."""
     try:
-        found = datetime.datetime.fromisoformat(time)
+        moment = datetime.datetime.fromisoformat(time)
     except ValueError:
         return None
-    return found if found.tzinfo is not None else None
+    return moment if moment.tzinfo is not None else None
 
 
 def _span(seconds: float) -> str:

@@ -65,19 +65,19 @@ def human_scores(
     documents: Mapping[str, str] | None = None,
 ) -> Scores:
     """The measures of every completely judged query; `documents` maps judged items to their documents."""
-    wanted = [measure for measure in measures if can_judge(measure)]
+    judged = [measure for measure in measures if can_judge(measure)]
     grades: dict[str, dict[str, int]] = {}
     for one in settled.values():
         if one.relevance is not None:
             grades.setdefault(one.query, {})[one.item] = one.relevance
-    found: Scores = {}
+    scores: Scores = {}
     for system, by_query in rankings.items():
         for query, results in by_query.items():
             if results and all(_is_judged(one.item, settled) for one in results):
-                found[system, query] = _query_scores(
-                    results, grades.get(query, {}), wanted, conventions, documents or {}
+                scores[system, query] = _query_scores(
+                    results, grades.get(query, {}), judged, conventions, documents or {}
                 )
-    return found
+    return scores
 
 
 def _is_judged(item: str, settled: Mapping[str, ItemOutcome]) -> bool:
@@ -139,11 +139,11 @@ def _unit_grades(
     if unit is not Unit.DOCUMENT:
         repeats = {name: grades[name.rpartition("#")[0]] for name in names if name not in grades}
         return {**grades, **repeats}
-    known = {**documents, **{one.item: one.document for one in results}}
+    all_documents = {**documents, **{one.item: one.document for one in results}}
     found: dict[str, int] = {}
     for item, grade in grades.items():
-        if item in known:
-            found[known[item]] = max(grade, found.get(known[item], 0))
+        if item in all_documents:
+            found[all_documents[item]] = max(grade, found.get(all_documents[item], 0))
     return found
 
 

@@ -61,12 +61,12 @@ class ImportedReview:
 
     def rankings(self) -> Rankings:
         """The judged items of each system and query in the order of ranks."""
-        found: Rankings = {}
+        rankings: Rankings = {}
         for sheet in self.taken:
             rows = sorted(sheet.rows, key=lambda row: row.rank)
             keys = [self.items[sheet.query_id, row.chunk_id] for row in rows]
-            found.setdefault(sheet.system, {})[sheet.query_id] = tuple(keys)
-        return found
+            rankings.setdefault(sheet.system, {})[sheet.query_id] = tuple(keys)
+        return rankings
 
 
 def import_folder(

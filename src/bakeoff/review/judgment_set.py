@@ -46,5 +46,5 @@ def _item_grade(item: ReviewItem, one: ItemOutcome, rules: bool) -> Graded | Non
 
 def reviewers(settled: Mapping[str, ItemOutcome]) -> tuple[str, ...]:
     """Everyone who judged."""
-    found = {vote.reviewer for one in settled.values() for vote in one.opinions if not vote.auto}
-    return tuple(sorted(found))
+    names = {vote.reviewer for one in settled.values() for vote in one.opinions if not vote.auto}
+    return tuple(sorted(names))

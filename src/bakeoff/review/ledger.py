@@ -171,5 +171,5 @@ def _lines(path: Path) -> Iterator[LedgerEntry | str]:
 
 
 def _entry(data: dict[str, object]) -> LedgerEntry:
-    known = {**data, "kind": LedgerKind(str(data["kind"])), "judgment": Label(str(data["judgment"]))}
-    return LedgerEntry(**known)  # type: ignore[arg-type]
+    values = {**data, "kind": LedgerKind(str(data["kind"])), "judgment": Label(str(data["judgment"]))}
+    return LedgerEntry(**values)  # type: ignore[arg-type]

@@ -154,15 +154,15 @@ def _pair(
 
 def _left_out(a: str, b: str, rankings: Rankings, table: Table, both: Iterable[str]) -> dict[str, str]:
     """Why a query of either system is not compared."""
-    found = {}
+    left_out = {}
     for query in sorted((rankings[a].keys() | rankings[b].keys()) - set(both)):
         lacking = [name for name in (a, b) if query not in rankings[name]]
         if lacking:
-            found[query] = f"no complete review of {' and '.join(lacking)}"
+            left_out[query] = f"no complete review of {' and '.join(lacking)}"
         else:
             open_ = [name for name in (a, b) if not table[name, query].complete]
-            found[query] = f"unjudged results of {' and '.join(open_)}"
-    return found
+            left_out[query] = f"unjudged results of {' and '.join(open_)}"
+    return left_out
 
 
 _COUNTED = {
@@ -193,8 +193,8 @@ def _count(items: Sequence[str], labels: Mapping[str, Label], measure: str) -> i
 
 
 def _value(scores: LabelScores, measure: str) -> BoundedMean:
-    found: BoundedMean = getattr(scores, NAMES[measure])
-    return found
+    value: BoundedMean = getattr(scores, NAMES[measure])
+    return value
 
 
 def _plain_mean(values: Sequence[float]) -> float | None:
@@ -212,11 +212,11 @@ def _mean(values: Sequence[BoundedMean]) -> BoundedMean:
 
 def pool_rankings(pool: ReviewPool) -> Rankings:
     """The items of each system and query by rank; an item returned twice is listed twice."""
-    found: dict[str, dict[str, list[tuple[int, str]]]] = {system: {} for system in pool.systems}
+    rankings: dict[str, dict[str, list[tuple[int, str]]]] = {system: {} for system in pool.systems}
     for item in pool.items:
         for one in item.returned:
-            found[one.system].setdefault(item.query_id, []).append((one.rank, item.id))
+            rankings[one.system].setdefault(item.query_id, []).append((one.rank, item.id))
     return {
         system: {query: tuple(name for _, name in sorted(rows)) for query, rows in by_query.items()}
-        for system, by_query in found.items()
+        for system, by_query in rankings.items()
     }

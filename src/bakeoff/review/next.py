@@ -168,18 +168,18 @@ def _certain(bounds: tuple[PairBounds, ...], leader: str) -> bool:
 def _nth(groups: npt.NDArray[np.int64], order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """How many items of the same group precede each item in an order."""
     seen: dict[int, int] = {}
-    found = np.zeros(len(groups), dtype=np.int64)
+    counts = np.zeros(len(groups), dtype=np.int64)
     for place in order:
         group = int(groups[place])
-        found[place] = seen.get(group, 0)
-        seen[group] = int(found[place]) + 1
-    return found
+        counts[place] = seen.get(group, 0)
+        seen[group] = int(counts[place]) + 1
+    return counts
 
 
 def _groups(stakes: DecisionModel) -> npt.NDArray[np.int64]:
     """Items that the same systems returned."""
-    found = np.unique((stakes.gain > 0).astype(np.int64), axis=1, return_inverse=True)[1]
-    return np.asarray(found.reshape(-1), dtype=np.int64)
+    groups = np.unique((stakes.gain > 0).astype(np.int64), axis=1, return_inverse=True)[1]
+    return np.asarray(groups.reshape(-1), dtype=np.int64)
 
 
 def _spread(groups: npt.NDArray[np.int64], stakes: DecisionModel, rates: Floats) -> tuple[Floats, Floats]:
@@ -194,10 +194,10 @@ def _spread(groups: npt.NDArray[np.int64], stakes: DecisionModel, rates: Floats)
 def _rates(stakes: DecisionModel, chance: np.random.Generator) -> Floats:
     """Draws × items: how likely each item is relevant, from judged items of the same systems and of the same query."""
     groups = _groups(stakes)
-    done, known = stakes.judged, np.nan_to_num(stakes.known)
-    base = (known[done].sum() + 1) / (done.sum() + 2)
-    by_group = _drawn(groups, done, known, base * _GROUP_WEIGHT, (1 - base) * _GROUP_WEIGHT, chance)
-    by_query = _drawn(stakes.query, done, known, base * _QUERY_WEIGHT, (1 - base) * _QUERY_WEIGHT, chance)
+    done, values = stakes.judged, np.nan_to_num(stakes.known)
+    base = (values[done].sum() + 1) / (done.sum() + 2)
+    by_group = _drawn(groups, done, values, base * _GROUP_WEIGHT, (1 - base) * _GROUP_WEIGHT, chance)
+    by_query = _drawn(stakes.query, done, values, base * _QUERY_WEIGHT, (1 - base) * _QUERY_WEIGHT, chance)
     odds = _logit(by_group)[:, groups] + _logit(by_query)[:, stakes.query] - _logit(np.asarray(base))
     return np.asarray(1 / (1 + np.exp(-odds)))
 
@@ -205,14 +205,14 @@ def _rates(stakes: DecisionModel, chance: np.random.Generator) -> Floats:
 def _drawn(
     groups: npt.NDArray[np.int64],
     done: npt.NDArray[np.bool_],
-    known: Floats,
+    values: Floats,
     right: float,
     wrong: float,
     chance: np.random.Generator,
 ) -> Floats:
     """Draws × groups of a rate, from its judged items and a weak prior."""
     size = int(groups.max()) + 1
-    yes = np.bincount(groups, np.where(done, known, 0.0), size)
+    yes = np.bincount(groups, np.where(done, values, 0.0), size)
     no = np.bincount(groups, done, size) - yes
     return chance.beta(right + yes, wrong + no, size=(DRAWS, size))
 

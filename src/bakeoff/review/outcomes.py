@@ -137,9 +137,9 @@ def opinions_of(pool: ReviewPool, entries: Iterable[LedgerEntry]) -> Votes:
 
 def settled_pool(pool: ReviewPool, entries: Iterable[LedgerEntry]) -> dict[str, ItemOutcome]:
     """The outcome of every item of a pool, including open ones."""
-    found = settle_votes(opinions_of(pool, entries).held)
+    outcomes = settle_votes(opinions_of(pool, entries).held)
     return {
-        item.id: found.get(item.id) or ItemOutcome(item.id, item.query_id, OutcomeState.OPEN)
+        item.id: outcomes.get(item.id) or ItemOutcome(item.id, item.query_id, OutcomeState.OPEN)
         for item in pool.items
     }
 

@@ -95,17 +95,17 @@ def _holds(path: Path, text: str) -> bool:
 
 def facts_of(queries: QuerySet | None) -> dict[str, QueryFacts]:
     """The SQL, documents and signals of each query for review files, from its rules and tags."""
-    found = {}
+    facts = {}
     for query, own in zip(queries.queries, queries.rules, strict=True) if queries else ():
         rule = with_tags(own, query.tags)
         parts = [leaf for _, leaf in leaves(rule)] if rule is not None else []
         sql = [leaf.where for leaf in parts if isinstance(leaf, Sql)]
         names = (name for leaf in parts if isinstance(leaf, Documents) for name in leaf.names)
         words = (word for leaf in parts if isinstance(leaf, WordsRule) for word in leaf.of)
-        found[query.id] = QueryFacts(
+        facts[query.id] = QueryFacts(
             f"WHERE {' OR '.join(sql)}" if sql else "", tuple(names), tuple(dict.fromkeys(words))
         )
-    return found
+    return facts
 
 
 def _query_file(path: Path) -> QuerySet:
@@ -142,14 +142,14 @@ def _refuse_readers(result: Result, systems: tuple[str, ...]) -> None:
 
 def _queries(result: Result, choice: PoolChoice) -> frozenset[str]:
     rows = result.queries.to_pylist()
-    known = {row["category"] or "" for row in rows}
-    unknown = [name for name in choice.categories if name not in known]
+    categories = {row["category"] or "" for row in rows}
+    unknown = [name for name in choice.categories if name not in categories]
     if unknown:
         raise SettingError(
-            f"no query has the category {unknown[0]!r}. Categories: {', '.join(sorted(known))}."
+            f"no query has the category {unknown[0]!r}. Categories: {', '.join(sorted(categories))}."
         )
-    wanted = set(choice.categories) or known
-    return frozenset(row["query_id"] for row in rows if (row["category"] or "") in wanted)
+    chosen = set(choice.categories) or categories
+    return frozenset(row["query_id"] for row in rows if (row["category"] or "") in chosen)
 
 
 """A row of the rankings table."""
@@ -165,11 +165,11 @@ def _top_rows(
         zip(result.systems["system"].to_pylist(), result.systems["chunker"].to_pylist(), strict=True)
     )
     rows = result.rankings.filter(pc.less_equal(result.rankings["rank"], k)).to_pylist()
-    found: dict[str, list[TableRow]] = {}
+    by_query: dict[str, list[TableRow]] = {}
     for row in rows:
         if row["system"] in systems and row["query_id"] in queries:
-            found.setdefault(row["query_id"], []).append({**row, "chunker": chunkers[row["system"]] or ""})
-    return found
+            by_query.setdefault(row["query_id"], []).append({**row, "chunker": chunkers[row["system"]] or ""})
+    return by_query
 
 
 def _key(row: TableRow) -> tuple[str, str]:
@@ -182,7 +182,7 @@ def _passages(result: Result, served: Mapping[str, list[TableRow]]) -> dict[tupl
         (row["chunk_id"], row["document_id"], row["start"], row["end"]): row
         for row in result.passages.to_pylist()
     }
-    found: dict[tuple[str, str], PooledPassage] = {}
+    passages: dict[tuple[str, str], PooledPassage] = {}
     for rows in served.values():
         for row in rows:
             text = texts.get((row["chunk_id"], row["document_id"], row["start"], row["end"]))
@@ -191,7 +191,7 @@ def _passages(result: Result, served: Mapping[str, list[TableRow]]) -> dict[tupl
                     f"the run keeps no text of {row['chunk_id']} ({row['system']}, rank {row['rank']}). "
                     "Choose a smaller --k, or run the experiment again."
                 )
-            found[_key(row)] = PooledPassage(
+            passages[_key(row)] = PooledPassage(
                 chunk_id=row["chunk_id"],
                 document_id=row["document_id"],
                 start=row["start"],
@@ -200,7 +200,7 @@ def _passages(result: Result, served: Mapping[str, list[TableRow]]) -> dict[tupl
                 text=text["text"],
                 chunker=row["chunker"],
             )
-    return found
+    return passages
 
 
 def _rules(
@@ -219,8 +219,8 @@ def _rules(
         own = {query.id: rule for query, rule in zip(queries.queries, queries.rules, strict=True)}
         if queries_key(queries) != result.record.queries_fingerprint:
             notes = (f"{queries.name} was changed after the run; its current rules are used.",)
-    found = {name: with_tags(own.get(name), parsed_tags(row["tags"])) for name, row in rows.items()}
-    return {name: rule for name, rule in found.items() if rule is not None}, notes
+    rules = {name: with_tags(own.get(name), parsed_tags(row["tags"])) for name, row in rows.items()}
+    return {name: rule for name, rule in rules.items() if rule is not None}, notes
 
 
 def _item(query: TableRow, group: PassageGroup, rows: Iterable[TableRow], fill: AutoFill) -> ReviewItem:

@@ -68,20 +68,20 @@ class ReviewFolder:
         """The stored pool."""
         return read_pool(self.pool_file)
 
-    def use_labels(self, wanted: LabelScheme | None) -> LabelScheme | None:
+    def use_labels(self, scheme: LabelScheme | None) -> LabelScheme | None:
         """The scheme of this review, changed to the wanted one if nothing is judged yet; None for a new review."""
         if not self.pool_file.exists():
-            return wanted
+            return scheme
         pool = self.pool()
-        if wanted is None or wanted is pool.labels:
+        if scheme is None or scheme is pool.labels:
             return pool.labels
         if self.ledger.read().entries:
             raise SettingError(
-                f"people judged {self.folder} by {pool.labels}, so it can't change to {wanted}. "
+                f"people judged {self.folder} by {pool.labels}, so it can't change to {scheme}. "
                 "Start another review with: bakeoff review export RUN --to FOLDER"
             )
-        write_pool(replace(pool, labels=wanted), self.pool_file)
-        return wanted
+        write_pool(replace(pool, labels=scheme), self.pool_file)
+        return scheme
 
     def keep(self, pool: ReviewPool) -> str:
         """Store the pool; return a note if it replaces another one."""
@@ -107,9 +107,9 @@ def open_review(folder: Path) -> ReviewFolder:
     if (folder / "pool.json").is_file():
         return ReviewFolder(folder)
     if (folder / "run.json").is_file():
-        found = review_of_run(folder)
-        if found.pool_file.is_file():
-            return found
+        review = review_of_run(folder)
+        if review.pool_file.is_file():
+            return review
         raise SettingError(f"{folder} has no review yet. Start one with: bakeoff review export {folder}")
     raise SettingError(
         f"{folder} is not a review: it has no pool.json. Start one with: bakeoff review export RUN"

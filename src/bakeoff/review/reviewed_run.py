@@ -140,13 +140,13 @@ def same_truth(results: Sequence[Result]) -> ComparableRuns:
     shared = frozenset.intersection(*judged)
     if all(one == shared for one in judged):
         return ComparableRuns(_rename(results, names), _sentence(results))
-    kept = tuple(with_people(one.by_rules(), {query for query, _ in shared}) for one in results)
+    reviewed = tuple(with_people(one.by_rules(), {query for query, _ in shared}) for one in results)
     counts = ", ".join(
         f"{one.record.run} {len(queries):,}" for one, queries in zip(results, judged, strict=True)
     )
     return ComparableRuns(
-        _rename(kept, names),
-        f"{_sentence(kept)} Questions that people judged completely: {counts}; in all runs {len(shared):,}.",
+        _rename(reviewed, names),
+        f"{_sentence(reviewed)} Questions that people judged completely: {counts}; in all runs {len(shared):,}.",
     )
 
 
@@ -171,11 +171,11 @@ def _rename(results: Sequence[Result], names: Sequence[str]) -> tuple[Result, ..
 
 def _sentence(results: Sequence[Result]) -> str:
     """Whose judgments the compared runs use."""
-    found = [one.reviewed for one in results if one.reviewed]
-    if not found:
+    reviews = [one.reviewed for one in results if one.reviewed]
+    if not reviews:
         return BY_RULES
-    people = tuple(dict.fromkeys(name for one in found for name in one.reviewers))
-    return replace(found[0], reviewers=people).sentence
+    people = tuple(dict.fromkeys(name for one in reviews for name in one.reviewers))
+    return replace(reviews[0], reviewers=people).sentence
 
 
 def with_people(result: Result, only: Collection[str] | None = None) -> Result:
@@ -228,7 +228,7 @@ def _by_people(measure: str) -> bool:
 def _judged_scores(result: Result, state: ReviewState, negative: frozenset[str]) -> Scores:
     """Scores of the queries that are completely judged for every finished system of the run."""
     pool = state.pool
-    found = human_scores(
+    scores = human_scores(
         judged_rankings(pool),
         state.settled,
         [parse(name) for name in result.record.measures],
@@ -238,9 +238,9 @@ def _judged_scores(result: Result, state: ReviewState, negative: frozenset[str])
     shared = {
         query
         for query in pool.queries
-        if query not in negative and all((system, query) in found for system in result.done)
+        if query not in negative and all((system, query) in scores for system in result.done)
     }
-    return {(system, query): found[system, query] for system in result.done for query in sorted(shared)}
+    return {(system, query): scores[system, query] for system in result.done for query in sorted(shared)}
 
 
 def _judged_rows(judged: Scores) -> Iterator[Row]:
@@ -277,11 +277,11 @@ def _list_exclusions(result: Result, rows: list[Row], names: list[str]) -> Itera
     ):
         yield ExcludedQuery(query_id=query, measure=measure, reason=NOTHING_RELEVANT)
     for name in names:
-        known = {query for _, query, measure, _ in rows if measure == name}
+        scored = {query for _, query, measure, _ in rows if measure == name}
         for query, negative in zip(
             result.queries["query_id"].to_pylist(), result.queries["negative"].to_pylist(), strict=True
         ):
-            if query not in known and not negative:
+            if query not in scored and not negative:
                 yield ExcludedQuery(query_id=query, measure=name, reason=NOT_JUDGED)
 
 
@@ -291,7 +291,7 @@ def _replace_scores(result: Result, rows: list[Row]) -> pa.Table:
 
     new = {(system, query, measure) for system, query, measure, _ in rows}
     keys = zip(*(result.scores[name].to_pylist() for name in ("system", "query_id", "measure")), strict=True)
-    kept = result.scores.filter(pa.array([key not in new for key in keys], pa.bool_()))
+    unchanged = result.scores.filter(pa.array([key not in new for key in keys], pa.bool_()))
     units: dict[str, Measure] = {measure: parse(measure) for _, _, measure, _ in rows}
     added = SCORES.table(
         {
@@ -304,4 +304,4 @@ def _replace_scores(result: Result, rows: list[Row]) -> pa.Table:
             "value": [value for *_, value in rows],
         }
     )
-    return pa.concat_tables([kept, added])
+    return pa.concat_tables([unchanged, added])

@@ -90,10 +90,10 @@ def review_files(folder: Path) -> list[Path]:
         return [folder]
     if not folder.is_dir():
         raise DataError(f"{folder} does not exist. Give the folder of the review files.")
-    found = sorted({*folder.rglob("*.yaml"), *folder.rglob("*.yml")}, key=lambda path: (path.name, str(path)))
-    if not found:
+    files = sorted({*folder.rglob("*.yaml"), *folder.rglob("*.yml")}, key=lambda path: (path.name, str(path)))
+    if not files:
         raise DataError(f"{folder} contains no YAML file. Write review files with: bakeoff review export RUN")
-    return found
+    return files
 
 
 def choice_of(written: str, where: str) -> Choice | None:

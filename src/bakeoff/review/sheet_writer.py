@@ -59,18 +59,18 @@ def write_sheets(
 ) -> WrittenSheets:
     """Write one file per query and system; a file with human judgments is never replaced, even with `force`."""
     folder.mkdir(parents=True, exist_ok=True)
-    written, kept = [], []
+    written, skipped = [], []
     paths: set[Path] = set()
     for (query, system), rows in _by_file(pool).items():
         path = _untaken(folder / file_name(query, system), paths)
         paths.add(path)
         if path.exists() and (_worked_on(path) or not force):
-            kept.append(path)
+            skipped.append(path)
             continue
         data = sheet_data(system, rows, facts.get(query, QueryFacts()), pool.labels)
         write_file(path, _dump_yaml(data).encode())
         written.append(path)
-    return WrittenSheets(tuple(written), tuple(kept))
+    return WrittenSheets(tuple(written), tuple(skipped))
 
 
 def sheet_data(
@@ -107,11 +107,11 @@ def sheet_data(
 
 def _by_file(pool: ReviewPool) -> dict[tuple[str, str], list[tuple[ReturnedPassage, ReviewItem]]]:
     """The items of each query and system in the order of ranks."""
-    found: dict[tuple[str, str], list[tuple[ReturnedPassage, ReviewItem]]] = {}
+    by_file: dict[tuple[str, str], list[tuple[ReturnedPassage, ReviewItem]]] = {}
     for item in pool.items:
         for returned in item.returned:
-            found.setdefault((item.query_id, returned.system), []).append((returned, item))
-    return {key: sorted(found[key], key=lambda row: row[0].rank) for key in sorted(found)}
+            by_file.setdefault((item.query_id, returned.system), []).append((returned, item))
+    return {key: sorted(by_file[key], key=lambda row: row[0].rank) for key in sorted(by_file)}
 
 
 def _instructions(labels: LabelScheme) -> dict[str, str]:

@@ -70,11 +70,11 @@ def read_opinion(text: object) -> SuggestedGrade:
     """Parse a model's answer; text may surround the JSON, and the grade must be 0, 1 or 2."""
     if not isinstance(text, str):
         return SuggestedGrade(None, missing=f"the answer is {type(text).__name__}, not a text")
-    for found in _objects(text):
-        grade = found.get("grade")
+    for value in _objects(text):
+        grade = value.get("grade")
         if not isinstance(grade, int) or isinstance(grade, bool) or grade not in GRADES:
             return SuggestedGrade(None, missing=f"the grade is {_short(repr(grade))}, not 0, 1 or 2")
-        return SuggestedGrade(grade, _short(str(found.get("reason", ""))))
+        return SuggestedGrade(grade, _short(str(value.get("reason", ""))))
     return SuggestedGrade(None, missing=f"no JSON object in the answer: {_short(text)!r}")
 
 
@@ -84,11 +84,11 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
     at = text.find("{")
     while at >= 0:
         try:
-            found, _ = decoder.raw_decode(text, at)
+            value, _ = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
-            found = None
-        if isinstance(found, dict) and "grade" in found:
-            yield found
+            value = None
+        if isinstance(value, dict) and "grade" in value:
+            yield value
         at = text.find("{", at + 1)
 
 

@@ -87,17 +87,17 @@ def to_ask_again(pool: ReviewPool, path: Path, count: int) -> list[ReviewItem]:
     """Passages to ask about again until `count` have been; always the same ones of a pool."""
     by_item = _given_grades(path)
     once = [item for item in pool.items if len(by_item.get((item.id, item.text_hash), ())) == 1]
-    wanted = max(0, count - sum(len(grades) > 1 for grades in by_item.values()))
-    return sorted(once, key=lambda item: fingerprint(item.id))[:wanted]
+    missing = max(0, count - sum(len(grades) > 1 for grades in by_item.values()))
+    return sorted(once, key=lambda item: fingerprint(item.id))[:missing]
 
 
 def _given_grades(path: Path) -> dict[tuple[str, str], list[int]]:
     """Every grade of each passage with the current prompt, in order."""
-    found: dict[tuple[str, str], list[int]] = {}
+    grades: dict[tuple[str, str], list[int]] = {}
     for one in _read_lines(path):
         if one.grade is not None and one.prompt == PROMPT:
-            found.setdefault((one.item, one.text_hash), []).append(one.grade)
-    return found
+            grades.setdefault((one.item, one.text_hash), []).append(one.grade)
+    return grades
 
 
 def _read_lines(path: Path) -> Iterator[Suggestion]:
@@ -116,15 +116,21 @@ def _read_lines(path: Path) -> Iterator[Suggestion]:
 
 
 def to_ask(
-    pool: ReviewPool, settled: Mapping[str, ItemOutcome], known: Iterable[Suggestion], *, judged: bool = False
+    pool: ReviewPool,
+    settled: Mapping[str, ItemOutcome],
+    suggestions: Iterable[Suggestion],
+    *,
+    judged: bool = False,
 ) -> list[ReviewItem]:
     """The unjudged passages without a grade of the model; with `judged`, also judged ones."""
-    have = {(one.item, one.text_hash) for one in known if one.grade is not None and one.prompt == PROMPT}
-    wanted = {OutcomeState.OPEN, *(PEOPLE if judged else ())}
+    have = {
+        (one.item, one.text_hash) for one in suggestions if one.grade is not None and one.prompt == PROMPT
+    }
+    states = {OutcomeState.OPEN, *(PEOPLE if judged else ())}
     return [
         item
         for item in pool.items
-        if settled[item.id].state in wanted and (item.id, item.text_hash) not in have
+        if settled[item.id].state in states and (item.id, item.text_hash) not in have
     ]
 
 

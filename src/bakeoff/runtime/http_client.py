@@ -178,8 +178,8 @@ class _Watch:
 
     def current(self) -> _Exchange | None:
         """The request that this thread is sending."""
-        found: _Exchange | None = getattr(self._local, "exchange", None)
-        return found
+        exchange: _Exchange | None = getattr(self._local, "exchange", None)
+        return exchange
 
     def begin(self, exchange: _Exchange) -> None:
         """Watch a request."""
@@ -277,7 +277,7 @@ def proxy_for(url: str) -> str | None:
 def _pool(at: urllib3.util.Url) -> urllib3.HTTPConnectionPool:
     """Pooled connections to one address, direct or through the environment's proxy."""
     proxy = proxy_for(at.url)
-    kept: dict[str, Any] = {"maxsize": _CONNECTIONS}
-    manager = urllib3.ProxyManager(proxy, **kept) if proxy else urllib3.PoolManager(**kept)
+    options: dict[str, Any] = {"maxsize": _CONNECTIONS}
+    manager = urllib3.ProxyManager(proxy, **options) if proxy else urllib3.PoolManager(**options)
     manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
     return manager.connection_from_host(at.host or "localhost", at.port, at.scheme)

@@ -151,8 +151,8 @@ class JsonClient:
         body = reply.text(300)
         what = f"{self.host}{path} answered {reply.status}"
         if reply.status in _REFUSED:
-            known = f"The key in ${self._key_env} was refused" if self._key else "No key was sent"
-            return f"{what}. {known}: set {self._key_env or '`key_env`'} to a valid key. It said: {body}"
+            reason = f"The key in ${self._key_env} was refused" if self._key else "No key was sent"
+            return f"{what}. {reason}: set {self._key_env or '`key_env`'} to a valid key. It said: {body}"
         if reply.status in _TRANSIENT:
             return f"{what} to the last of {attempt + 1} attempts. Try again later. It said: {body}"
         if 300 <= reply.status < 400:
@@ -161,13 +161,13 @@ class JsonClient:
 
     def _pause(self, attempt: int, reply: HttpAnswer | None) -> float:
         """Seconds until the next attempt: the server's request, else doubled each time with jitter."""
-        asked = _retry_after(reply)
-        if asked is not None and asked > MAX_WAIT_SECONDS:
+        seconds = _retry_after(reply)
+        if seconds is not None and seconds > MAX_WAIT_SECONDS:
             raise self._error(
-                f"{self.host} asks to wait {asked:.0f} s: the quota is used up. Run again then; finished "
+                f"{self.host} asks to wait {seconds:.0f} s: the quota is used up. Run again then; finished "
                 "work is kept."
             )
-        return asked if asked is not None else BACKOFF_SECONDS * 2**attempt * (0.5 + random.random() / 2)
+        return seconds if seconds is not None else BACKOFF_SECONDS * 2**attempt * (0.5 + random.random() / 2)
 
     def wait_for_turn(self) -> None:
         """Wait as long as the rate limit requires."""

@@ -51,7 +51,7 @@ class PageAccess:
 
     def _from_cookie(self, cookies: str) -> str:
         try:
-            found = SimpleCookie(cookies).get(self._cookie)
+            cookie = SimpleCookie(cookies).get(self._cookie)
         except CookieError:
             return ""
-        return found.value if found else ""
+        return cookie.value if cookie else ""

@@ -38,11 +38,11 @@ def installed_version() -> str:
     return version("bakeoff")
 
 
-def check_version(wanted: str) -> None:
+def check_version(expected: str) -> None:
     """Raise for work from another version of bakeoff: its results may differ."""
-    if wanted != installed_version():
+    if expected != installed_version():
         raise SettingError(
-            f"a worker has bakeoff {installed_version()}, but the run has {wanted}. Install the same "
+            f"a worker has bakeoff {installed_version()}, but the run has {expected}. Install the same "
             "version on every node."
         )
 

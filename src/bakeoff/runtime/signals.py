@@ -101,8 +101,8 @@ def describe_exit(code: int | None) -> str:
     """A process's exit code in words: below 0 it is a signal."""
     if code is None or code >= 0:
         return f"exit code {code}"
-    known = {one.value: one.name for one in signal.Signals}
-    return f"killed by {known.get(-code, -code)}"
+    names = {one.value: one.name for one in signal.Signals}
+    return f"killed by {names.get(-code, -code)}"
 
 
 def _unbroken(frame: FrameType | None) -> bool:

@@ -30,8 +30,8 @@ class StringColumn(Sequence[str]):
     @overload
     def __getitem__(self, row: slice) -> list[str]: ...
     def __getitem__(self, row: int | slice) -> str | list[str]:
-        found = self._column[row]
-        return list(found.to_pylist()) if isinstance(row, slice) else str(found.as_py())
+        value = self._column[row]
+        return list(value.to_pylist()) if isinstance(row, slice) else str(value.as_py())
 
     def __iter__(self) -> Iterator[str]:
         for begin in range(0, len(self._column), BLOCK):

@@ -61,13 +61,13 @@ class Cache:
 
     def make(self, stage: str, key: str, write: Callable[[Path], None]) -> Path:
         """Folder of an artifact, created by `write(folder)` unless it exists."""
-        found = self.get(stage, key)
-        if found is not None:
-            return found
+        path = self.get(stage, key)
+        if path is not None:
+            return path
         with self._lock(f"{stage}-{key}"):
-            found = self.get(stage, key)  # another process may have created it while we waited
-            if found is not None:
-                return found
+            path = self.get(stage, key)  # another process may have created it while we waited
+            if path is not None:
+                return path
             with durable_folder(self._folder(stage, key), self._aside(), f"{stage}/{key}") as aside:
                 write(aside)
             self._verified.add((stage, key))

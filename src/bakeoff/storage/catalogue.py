@@ -101,11 +101,11 @@ def find_entry(name: str) -> CatalogueEntry:
     """The model with a name; raises ModelNotFoundError with similar names."""
     import difflib
 
-    known = entries()
-    if name in known:
-        return known[name]
-    near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+    catalogue = entries()
+    if name in catalogue:
+        return catalogue[name]
+    near = difflib.get_close_matches(name, catalogue, n=2, cutoff=0.5)
     hint = f" Did you mean {' or '.join(repr(one) for one in near)}?" if near else ""
     raise ModelNotFoundError(
-        f"no model is called {name!r}.{hint} Models that can be pulled: {', '.join(known)}."
+        f"no model is called {name!r}.{hint} Models that can be pulled: {', '.join(catalogue)}."
     )

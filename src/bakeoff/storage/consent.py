@@ -84,25 +84,25 @@ def key_for(name: str, destination: Destination) -> str:
             f"want its value to be sent to {destination.place}, allow it outside the experiment: --allow-key {name}, "
             f"or {KEYS}={name} in the environment."
         )
-    found = find_setting(name)
-    if found is not None and not _to_owner(name, destination.url):
-        check(name, found, destination)
-    return found.text.strip() if found is not None else ""
+    setting = find_setting(name)
+    if setting is not None and not _to_owner(name, destination.url):
+        check(name, setting, destination)
+    return setting.text.strip() if setting is not None else ""
 
 
 def secret_for(name: str, destination: Destination) -> str | None:
     """A store's key or password for its server, None if unset; raises ConsentError if it must not be sent there."""
-    found = find_setting(name)
-    if found is None:
+    setting = find_setting(name)
+    if setting is None:
         return None
     if not _to_owner(name, destination.url):
-        check(name, found, destination)
-    return found.text
+        check(name, setting, destination)
+    return setting.text
 
 
-def check(name: str, found: SettingValue, destination: Destination) -> None:
+def check(name: str, setting: SettingValue, destination: Destination) -> None:
     """Raise if a secret would be sent to an address from a less trusted source, unless the user allowed the host."""
-    if destination.source >= found.source or destination.host in LOOPBACK or _is_allowed(destination):
+    if destination.source >= setting.source or destination.host in LOOPBACK or _is_allowed(destination):
         return
     raise ConsentError(
         f"the value of {name} would be sent to {destination.place}, an address from {destination.source.label}. If you "

@@ -41,8 +41,8 @@ class SettingValue:
 
 def get_setting(name: str) -> str | None:
     """The value of a variable, or None if it is unset or empty."""
-    found = find_setting(name)
-    return found.text if found is not None else None
+    setting = find_setting(name)
+    return setting.text if setting is not None else None
 
 
 def find_setting(name: str) -> SettingValue | None:
@@ -50,9 +50,9 @@ def find_setting(name: str) -> SettingValue | None:
     if os.environ.get(name):
         return SettingValue(os.environ[name], SettingSource.USER)
     for path, source in ((Path(FILE), SettingSource.FILE), (server_env_file(), SettingSource.USER)):
-        found = read(path).get(name)
-        if found:
-            return SettingValue(found, source)
+        value = read(path).get(name)
+        if value:
+            return SettingValue(value, source)
     return None
 
 
@@ -91,8 +91,8 @@ def read(path: Path) -> dict[str, str]:
 
 
 def _pair(path: Path, number: int, line: str) -> tuple[str, str]:
-    found = _LINE.fullmatch(line)
-    if found is None:
+    match = _LINE.fullmatch(line)
+    if match is None:
         raise SettingError(f"{path}, line {number} is not NAME=value. Put quotes around a value with spaces.")
-    value = found["value"]
-    return found["name"], value[1:-1] if value[:1] in ('"', "'") else value
+    value = match["value"]
+    return match["name"], value[1:-1] if value[:1] in ('"', "'") else value

@@ -191,27 +191,27 @@ def _listing(repository: str) -> JsonObject:
 
 def _limited(answer: HTTPResponse) -> bytes:
     """The hub's whole answer, if it is short and in time."""
-    found, end = bytearray(), time.monotonic() + LISTING_SECONDS
+    content, end = bytearray(), time.monotonic() + LISTING_SECONDS
     for block in _blocks(answer):
-        found += block
-        if len(found) > LISTING_BYTES or time.monotonic() > end:
+        content += block
+        if len(content) > LISTING_BYTES or time.monotonic() > end:
             raise TimeoutError(f"more than {LISTING_BYTES:,} bytes or {LISTING_SECONDS:g} s")
-    return bytes(found)
+    return bytes(content)
 
 
 def _choose_files(repository: str, listed: JsonObject) -> dict[str, tuple[str, int]]:
     """Files to download, the hub's SHA-256 ('' if unknown), and the most bytes of each."""
-    known = {name: limits for row in listed["siblings"] for name, limits in _sibling(row)}
-    gguf = [file for file in known if file.endswith(".gguf")]
-    graph = next((file for file in _GRAPHS if file in known), gguf[0] if len(gguf) == 1 else "")
+    limits_by_name = {name: limits for row in listed["siblings"] for name, limits in _sibling(row)}
+    gguf = [file for file in limits_by_name if file.endswith(".gguf")]
+    graph = next((file for file in _GRAPHS if file in limits_by_name), gguf[0] if len(gguf) == 1 else "")
     if not graph:
-        raise ModelNotFoundError(_no_graph(repository, known, gguf))
-    data = [file for file in known if file.startswith((f"{graph}_data", f"{graph}.data"))]
-    chosen = [file for file in (graph, *data, *_BESIDE) if file in known]
+        raise ModelNotFoundError(_no_graph(repository, limits_by_name, gguf))
+    data = [file for file in limits_by_name if file.startswith((f"{graph}_data", f"{graph}.data"))]
+    chosen = [file for file in (graph, *data, *_BESIDE) if file in limits_by_name]
     for file in chosen:
         if not _NAME.fullmatch(file) or not {".", ".."}.isdisjoint(file.split("/")):
             raise ModelNotFoundError(f"{repository} lists a file {file[:100]!r}, which is not a plain path.")
-    return {file: known[file] for file in chosen}
+    return {file: limits_by_name[file] for file in chosen}
 
 
 def _sibling(row: Json) -> Iterator[tuple[str, tuple[str, int]]]:
@@ -223,13 +223,13 @@ def _sibling(row: Json) -> Iterator[tuple[str, tuple[str, int]]]:
     yield row["rfilename"], (expected, size if isinstance(size, int) and size > 0 else MOST_BYTES)
 
 
-def _no_graph(repository: str, known: Collection[str], gguf: list[str]) -> str:
+def _no_graph(repository: str, names: Collection[str], gguf: list[str]) -> str:
     if gguf:
         return (
             f"{repository} has {len(gguf)} GGUF files ({', '.join(gguf)}). Download one of them and name it: "
             "{llamacpp: {file: FILE.gguf}}"
         )
-    if any(file.endswith((".bin", ".pt", ".pkl")) for file in known):
+    if any(file.endswith((".bin", ".pt", ".pkl")) for file in names):
         return (
             f"{repository} has its weights only as a pickle, which can run code when it is read, so bakeoff does not "
             "read it. Use a repository with ONNX, safetensors or GGUF."

@@ -133,13 +133,13 @@ def read_where(path: Path, filters: list[tuple[str, str, object]]) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    wanted = pq.filters_to_expression(filters) if filters else None
+    condition = pq.filters_to_expression(filters) if filters else None
     with pq.ParquetFile(path) as file:
         parts = [file.schema_arrow.empty_table()]
         for batch in _limit_bytes(file, None, most_bytes(path, SMALL_TABLE)):
             part = pa.Table.from_batches([batch])
             part.validate(full=True)
-            parts.append(part if wanted is None else part.filter(wanted))
+            parts.append(part if condition is None else part.filter(condition))
     return pa.concat_tables(parts)
 
 

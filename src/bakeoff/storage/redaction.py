@@ -41,8 +41,8 @@ _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 def redact(text: str) -> str:
     """Replace every form of every secret by asterisks."""
-    found = secrets()
-    spans = sorted(set(_spans(text, _targets(found)))) if found else []
+    hidden = secrets()
+    spans = sorted(set(_spans(text, _targets(hidden)))) if hidden else []
     pieces, end = [], 0
     for start, stop in spans:
         if start >= end:
@@ -62,15 +62,15 @@ def redact_answer(content: bytes) -> str:
 
 def secrets() -> frozenset[str]:
     """The keys and passwords that are set, in the environment, `.env` or by `bakeoff servers up`."""
-    found: set[str] = set()
+    values: set[str] = set()
     listed = allowed_keys()
     for name, value in all_settings():
-        known = name.upper()
-        if known.endswith(SECRET) or name in listed:
-            found.add(value.strip())
-        elif known.endswith(ADDRESS):
-            found |= set(_of_address(value.strip()))
-    return frozenset(secret for secret in found if len(secret) >= SHORTEST)
+        upper = name.upper()
+        if upper.endswith(SECRET) or name in listed:
+            values.add(value.strip())
+        elif upper.endswith(ADDRESS):
+            values |= set(_of_address(value.strip()))
+    return frozenset(secret for secret in values if len(secret) >= SHORTEST)
 
 
 def _of_address(value: str) -> Iterator[str]:
@@ -105,39 +105,39 @@ def _unescape(text: str, places: list[int], escape: re.Pattern[str]) -> tuple[st
     pieces: list[str] = []
     begins: list[int] = []
     end = 0
-    for found in escape.finditer(text):
-        pieces.append(text[end : found.start()])
-        begins += places[end : found.start()]
-        for character, offset in _characters(found):
+    for match in escape.finditer(text):
+        pieces.append(text[end : match.start()])
+        begins += places[end : match.start()]
+        for character, offset in _characters(match):
             pieces.append(character)
-            begins.append(places[found.start() + offset])
-        end = found.end()
+            begins.append(places[match.start() + offset])
+        end = match.end()
     return "".join((*pieces, text[end:])), begins + places[end:]
 
 
-def _characters(found: re.Match[str]) -> Iterator[tuple[str, int]]:
+def _characters(match: re.Match[str]) -> Iterator[tuple[str, int]]:
     """Characters of an escape, each with its position."""
-    name = found.lastgroup or ""
+    name = match.lastgroup or ""
     if name == "low":
-        pair = bytes.fromhex(found["high"] + found["low"])
+        pair = bytes.fromhex(match["high"] + match["low"])
         yield pair.decode("utf-16-be"), 0
     elif name in ("json", "python"):
-        yield chr(int(found[name], 16)), 0
+        yield chr(int(match[name], 16)), 0
     elif name == "one":
-        yield _SHORT.get(found["one"], found["one"]), 0
+        yield _SHORT.get(match["one"], match["one"]), 0
     elif name == "url":
         offset = 0
-        for character in bytes.fromhex(found["url"].replace("%", "")).decode(errors="surrogateescape"):
+        for character in bytes.fromhex(match["url"].replace("%", "")).decode(errors="surrogateescape"):
             yield character, offset
             offset += 3 * len(character.encode(errors="surrogateescape"))
     else:
-        yield from ((character, 0) for character in html.unescape(found["html"]))
+        yield from ((character, 0) for character in html.unescape(match["html"]))
 
 
 @lru_cache(maxsize=8)
-def _targets(found: frozenset[str]) -> tuple[str, ...]:
+def _targets(secrets: frozenset[str]) -> tuple[str, ...]:
     """All texts to search for."""
-    return tuple(dict.fromkeys(form for secret in sorted(found) for form in _forms(secret)))
+    return tuple(dict.fromkeys(form for secret in sorted(secrets) for form in _forms(secret)))
 
 
 def _forms(secret: str) -> Iterator[str]:

@@ -200,8 +200,8 @@ class RowCache:
         planned = np.load(folder / PLAN, mmap_mode="r")
         places = KeyIndex(keys.array[missing]).find(planned)
         for begin in range(0, len(planned), batch):
-            found = places[begin : begin + batch]
-            if len(positions := missing[found[found >= 0]]):
+            part = places[begin : begin + batch]
+            if len(positions := missing[part[part >= 0]]):
                 yield positions.tolist()
         rest = np.delete(missing, places[places >= 0])
         for begin in range(0, len(rest), batch):

@@ -62,14 +62,14 @@ class KeyIndex:
         if not fresh.all():
             self._keys, self.first = self._keys[fresh], order[fresh]
 
-    def find(self, wanted: np.ndarray) -> np.ndarray:
+    def find(self, keys: np.ndarray) -> np.ndarray:
         """The first place of each wanted key; −1 where it is not there."""
         import numpy as np
 
         if not len(self._keys):
-            return np.full(len(wanted), -1)
-        place = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-        return np.where(self._keys[place] == wanted, self.first[place], -1)
+            return np.full(len(keys), -1)
+        place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[place] == keys, self.first[place], -1)
 
 
 def _blocks(keys: Iterator[str]) -> Iterator[list[str]]:

@@ -60,9 +60,9 @@ def shared_location(cache: Cache) -> SharedLocation:
     return cache.remote if isinstance(cache, RemoteBackedCache) else ensure_marker(cache.root)
 
 
-def fetch_artifacts(cache: Cache, stage: str, prefix: str, wanted: FetchCondition) -> int:
+def fetch_artifacts(cache: Cache, stage: str, prefix: str, condition: FetchCondition) -> int:
     """Fetch the wanted artifacts that other machines made; returns how many."""
-    return cache.fetch_wanted(stage, prefix, wanted) if isinstance(cache, RemoteBackedCache) else 0
+    return cache.fetch_wanted(stage, prefix, condition) if isinstance(cache, RemoteBackedCache) else 0
 
 
 class RemoteBackedCache(Cache):
@@ -103,13 +103,13 @@ class RemoteBackedCache(Cache):
 
         return self.make(stage, key, fetch_or_make)
 
-    def fetch_wanted(self, stage: str, prefix: str, wanted: FetchCondition) -> int:
+    def fetch_wanted(self, stage: str, prefix: str, condition: FetchCondition) -> int:
         """Fetch the wanted artifacts that are not here; only the beginning of the others is read."""
         local = set(self.keys(stage, prefix))
         missing = [key for key in self.remote.keys(stage, prefix) if key not in local]
 
         def fetch(key: str) -> bool:
-            files = self.remote.fetch(stage, key, wanted)
+            files = self.remote.fetch(stage, key, condition)
             if files is not None:
                 with durable_folder(self._folder(stage, key), self._aside(), f"{stage}/{key}") as folder:
                     _write_files(folder, files)
@@ -184,21 +184,23 @@ class RemoteArtifactStore:
         data = pack(f"{stage}/{key}", folder)
         retry_until_available(self, lambda: self.objects.write(_name(stage, key), data))
 
-    def fetch(self, stage: str, key: str, wanted: FetchCondition | None = None) -> Files | None:
+    def fetch(self, stage: str, key: str, condition: FetchCondition | None = None) -> Files | None:
         """The files of an artifact; None if it is missing, damaged or not wanted."""
         data = self._read(stage, key, 0, HEAD_BYTES)
         try:
-            return None if data is None else self._fetch_rest(stage, key, data, wanted)
+            return None if data is None else self._fetch_rest(stage, key, data, condition)
         except ValueError as exc:
             log.warning("shared cache: %s/%s %s; rebuilding it", stage, key[:12], exc)
             return None
 
-    def _fetch_rest(self, stage: str, key: str, data: bytes, wanted: FetchCondition | None) -> Files | None:
+    def _fetch_rest(
+        self, stage: str, key: str, data: bytes, condition: FetchCondition | None
+    ) -> Files | None:
         name = f"{stage}/{key}"
         items = read_header(name, data)
-        if wanted is not None:
-            data = self._extend(stage, key, data, items[wanted.file].end if wanted.file in items else 0)
-            if not wanted.test(read_member(items, wanted.file, data)):
+        if condition is not None:
+            data = self._extend(stage, key, data, items[condition.file].end if condition.file in items else 0)
+            if not condition.test(read_member(items, condition.file, data)):
                 return None
         end = max((item.end for item in items.values()), default=0)
         return unpack(name, self._extend(stage, key, data, end))

@@ -82,8 +82,8 @@ def _swept(path: Path) -> bool:
     """Whether it was abandoned and is now removed."""
     locks: list[int] = []
     with contextlib.suppress(OSError):  # in use, not ours, or gone already
-        found = path.lstat()
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+        status = path.lstat()
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
             locks = _lock_folder(path, wait=False)
     if not locks:
         return False

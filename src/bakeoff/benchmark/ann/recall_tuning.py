@@ -73,7 +73,7 @@ def least_effort(
         return tried[value].bound
 
     def tune(value: int, *, reached: bool) -> TunedSetting:
-        rows = tuple((one, found.mean, found.bound) for one, found in tried.items())
+        rows = tuple((one, recall.mean, recall.bound) for one, recall in tried.items())
         return TunedSetting(value, tried[value].mean, tried[value].bound, reached, rows)
 
     failing, effort = low - 1, low

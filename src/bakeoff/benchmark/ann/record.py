@@ -152,10 +152,10 @@ def _pass_rows(passes: Sequence[SweepPass]) -> list[tuple[object, ...]]:
 
 
 def _row(one: SweepPass, threads: int, qps: float | None) -> tuple[object, ...]:
-    found = one.quality
+    quality = one.quality
     return (
-        one.system, one.setting, one.run, found.knn, found.r100, found.precision, found.mrr, found.queries,
-        found.short, one.qps_serial_derived, threads, qps, one.harness_share, len(one.errors), one.timeouts,
+        one.system, one.setting, one.run, quality.knn, quality.r100, quality.precision, quality.mrr, quality.queries,
+        quality.short, one.qps_serial_derived, threads, qps, one.harness_share, len(one.errors), one.timeouts,
         one.stopped,
     )  # fmt: skip
 

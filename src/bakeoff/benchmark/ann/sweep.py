@@ -114,7 +114,7 @@ def interleave_jobs(systems: Sequence[Sequence[int | None]], run: int) -> list[t
 def measure_sweep(built: BuiltStore, value: int | None, run: int, work: SweepJob) -> SweepPass:
     """One pass over the queries: warm-up with other vectors, the loops, then conversion and scoring."""
     search, query = built.store.search, built.candidate.query(value)
-    asked, others = work.dataset.queries, work.dataset.warm_up(WARM_UP, work.seed)
+    queries, others = work.dataset.queries, work.dataset.warm_up(WARM_UP, work.seed)
     with Sampler() as sampler:
         warm = warm_up(search, others, work.k, query, timeout=work.timeout)
         loops: list[LoopTimes] = []
@@ -122,7 +122,7 @@ def measure_sweep(built: BuiltStore, value: int | None, run: int, work: SweepJob
             if not any(loop.stopped for loop in loops):
                 loops.append(
                     closed_loop(
-                        search, asked, work.k, query, threads=threads, timeout=work.timeout, keep=True,
+                        search, queries, work.k, query, threads=threads, timeout=work.timeout, keep=True,
                         before=lambda: search(others[0], work.k, query),
                     )
                 )  # fmt: skip
@@ -155,11 +155,11 @@ def tune_stores(built: BuiltStore, target: float, work: SweepJob) -> TunedSettin
     def recall_at(value: int | None) -> TuningRecall:
         query = candidate.query(value)
         loop = closed_loop(built.store.search, work.dataset.queries, k, query, timeout=work.timeout)
-        found = answer_quality(overall_latency(loop).answers, work.truth, work.dataset, k)
-        if found.knn is None:
+        quality = answer_quality(overall_latency(loop).answers, work.truth, work.dataset, k)
+        if quality.knn is None:
             why = loop.errors[0] if loop.errors else "none was sent"
             raise StoreError(f"no tuning search was answered with {candidate.setting(value)}: {why}")
-        return expected_recall(found.knn, found.knn_error, found.queries)
+        return expected_recall(quality.knn, quality.knn_error, quality.queries)
 
     knob = candidate.knob
     if knob is None:

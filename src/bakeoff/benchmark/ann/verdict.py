@@ -29,8 +29,8 @@ def closing_sentences(outcome: AnnOutcome) -> tuple[Sentence, ...]:
     if outcome.stopped:
         return (Sentence((f"No verdict: {outcome.stopped}; what was measured is kept.",)),)
     rows = outcome.table()
-    found = _front(outcome) if outcome.options.target is None else tuple(_at_target(outcome, rows))
-    return supported_sentences((*found, *_failures(rows)), rows)
+    sentences = _front(outcome) if outcome.options.target is None else tuple(_at_target(outcome, rows))
+    return supported_sentences((*sentences, *_failures(rows)), rows)
 
 
 def compare_tuned_stores(outcome: AnnOutcome) -> tuple[SpeedComparison, ...]:
@@ -81,12 +81,12 @@ def _single(rows: SpeedRows, row: SpeedRow, target: float, measure: str, clients
 
 
 def _nothing_to_compare(rows: SpeedRows, target: float, measure: str) -> Iterator[Sentence]:
-    known = [one for one in rows.rows if one.recall is not None]
+    scored = [one for one in rows.rows if one.recall is not None]
     none = claim("NoneReaches", measure=measure, target=target)
-    if not known:
+    if not scored:
         yield Sentence(("No recall was measured; speeds are not compared.",))
     elif none.holds(rows):
-        best = max(known, key=lambda one: one.recall or 0.0)
+        best = max(scored, key=lambda one: one.recall or 0.0)
         figures = {"system": best.system, "setting": best.setting, "recall": best.recall, "target": target}
         yield Sentence((none, ": ", claim("BestRecall", **figures), "; speeds are not compared."))
     else:
@@ -112,11 +112,11 @@ def _failures(rows: SpeedRows) -> tuple[Sentence, ...]:
 
 def _front(outcome: AnnOutcome) -> tuple[Sentence, ...]:
     points = zip(outcome.points(), outcome.on_front(), strict=True)
-    found = tuple((point.system, point.setting) for point, on_front in points if on_front)
-    if not found:
+    front = tuple((point.system, point.setting) for point, on_front in points if on_front)
+    if not front:
         return (Sentence(("No verdict: nothing was measured.",)),)
     return (
-        Sentence(("On the front of recall and speed: ", claim("OnFront", settings=found), ".")),
+        Sentence(("On the front of recall and speed: ", claim("OnFront", settings=front), ".")),
         Sentence(
             (
                 "Speeds at unequal recall are not compared; "

@@ -209,16 +209,16 @@ class _Client:
 
 
 def _let_in(
-    server: socket.socket, token: str, started: Sequence[StartedClient], found: dict[int, _Client]
+    server: socket.socket, token: str, started: Sequence[StartedClient], clients: dict[int, _Client]
 ) -> None:
     """Accept the clients that know the token, by number; refuse others."""
     until = time.monotonic() + CALLING_SECONDS
-    while len(found) < len(started):
+    while len(clients) < len(started):
         server.settimeout(max(0.01, min(1.0, until - time.monotonic())))
         try:
             link, _ = server.accept()
         except TimeoutError:
-            _check_alive(started, set(found), until)
+            _check_alive(started, set(clients), until)
             continue
         line = Line(link, FIRST_BYTES)
         try:
@@ -228,13 +228,13 @@ def _let_in(
             continue
         if (
             not hmac.compare_digest(hello.word.encode("utf-8", "replace"), token.encode())
-            or hello.number in found
+            or hello.number in clients
             or not 0 <= hello.number < len(started)
         ):
             line.close()
             continue
         line.longest = MOST_BYTES
-        found[hello.number] = _Client(hello, line, started[hello.number])
+        clients[hello.number] = _Client(hello, line, started[hello.number])
         _check_version(hello)
 
 

@@ -95,10 +95,10 @@ def choose_launcher(named: str | None, clients: int) -> Iterator[Launcher]:
     if (
         part is None or part.name == "local"
     ):  # a process pool breaks when one worker is killed; independent processes do not
-        wanted = getattr(part.params, "processes", 0) if part else 0
-        if wanted not in (0, clients):
+        processes = getattr(part.params, "processes", 0) if part else 0
+        if processes not in (0, clients):
             raise SettingError(
-                f"--executor has {wanted} processes and --clients is {clients}: leave one out."
+                f"--executor has {processes} processes and --clients is {clients}: leave one out."
             )
         yield Processes()
         return

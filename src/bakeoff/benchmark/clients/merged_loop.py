@@ -96,20 +96,20 @@ class ClockCheck:
 
     def notes(self) -> list[str]:
         """Notes on unusual offsets and drifts."""
-        found = []
+        notes = []
         if self.unsure_ms > UNSURE_MS:
-            found.append(
+            notes.append(
                 f"its clock offset is known only to ±{self.unsure_ms:,.1f} ms, and so is the common window"
             )
         if abs(self.before.wall_ms) > WALL_MS:
             side = "ahead of" if self.before.wall_ms > 0 else "behind"
-            found.append(
+            notes.append(
                 f"its wall clock is {abs(self.before.wall_ms):,.0f} ms {side} the driver's; the window is corrected"
             )
         drift, unsure = self.drift_ppm, self.drift_unsure_ppm
         if drift is not None and unsure is not None and abs(drift) - unsure > DRIFT_PPM:
-            found.append(f"its clock drifts from the driver's by {drift:,.0f} ± {unsure:,.0f} µs per second")
-        return found
+            notes.append(f"its clock drifts from the driver's by {drift:,.0f} ± {unsure:,.0f} µs per second")
+        return notes
 
 
 def offset_of(trips: Sequence[RoundTrip]) -> ClockOffset:
@@ -184,15 +184,15 @@ class MergedLoop:
 
     def notes(self) -> tuple[str, ...]:
         """Notes on single clients and on their common window."""
-        found = [f"client {one.name}: {note}" for one in self.members for note in one.notes]
+        notes = [f"client {one.name}: {note}" for one in self.members for note in one.notes]
         seconds = self.report.seconds
         if self.window is None:
-            found.append(
+            notes.append(
                 "the clients share no window: the speed covers the time from the first start to the last end"
             )
         elif self.window.seconds < SMALL_SHARE * seconds:
-            found.append(f"all clients were active for only {self.window.seconds:,.2f} of {seconds:,.2f} s")
-        return tuple(found)
+            notes.append(f"all clients were active for only {self.window.seconds:,.2f} of {seconds:,.2f} s")
+        return tuple(notes)
 
 
 def on_duty(members: Sequence[ClientResult]) -> tuple[float, float] | None:
@@ -206,13 +206,13 @@ def on_duty(members: Sequence[ClientResult]) -> tuple[float, float] | None:
 
 def client_notes(member: ClientResult, last: float) -> tuple[str, ...]:
     """Notes on a client's timing; `last` is when the last client ended."""
-    found = member.clock.notes()
+    notes = member.clock.notes()
     sure = member.clock.unsure_ms / 1e3
     if member.began is not None and member.began - sure > LATE_SECONDS:
-        found.append(f"it started {member.began:,.2f} s late")
+        notes.append(f"it started {member.began:,.2f} s late")
     if member.ended is not None and last - member.ended - sure > EARLY_SHARE * max(last, 0.0):
-        found.append(f"it ended {last - member.ended:,.2f} s before the last one")
-    return tuple(found)
+        notes.append(f"it ended {last - member.ended:,.2f} s before the last one")
+    return tuple(notes)
 
 
 def lost_sentence(members: Sequence[ClientResult]) -> str:

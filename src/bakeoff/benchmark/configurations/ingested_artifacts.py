@@ -39,8 +39,8 @@ class IngestedArtifacts(SharedArtifacts):
 
         def make() -> ChunkedCorpus:
             plain = SharedArtifacts(self.corpus, (), self._ingested, metric=self.metric, depth=1, repeats=1)
-            found = plain.chunking(part)
-            return replace(found, fingerprint=fingerprint(self._job.salt, found.fingerprint))
+            chunking = plain.chunking(part)
+            return replace(chunking, fingerprint=fingerprint(self._job.salt, chunking.fingerprint))
 
         return self._shared.once(("trial chunks", part.label), make)
 
@@ -77,8 +77,8 @@ class IngestedArtifacts(SharedArtifacts):
                 yield index.store, index_name(part, content, self.metric)
 
     def _by_part(self, system: System) -> tuple[OpenIndex | None, OpenIndex | None]:
-        found = iter(self.indexes(system))
-        return (next(found) if system.store else None, next(found) if system.keyword else None)
+        indexes = iter(self.indexes(system))
+        return (next(indexes) if system.store else None, next(indexes) if system.keyword else None)
 
 
 def make_artifacts(

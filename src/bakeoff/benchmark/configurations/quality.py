@@ -40,12 +40,12 @@ def neighbour_figures(
     metric = job.plan.settings.metric
     for k, leg in answers.items():
         wide = min(k, len(base))
-        found, exact = (
+        retrieved, exact = (
             quality_table([Hits(hits.ids[:wide], hits.scores[:wide]) for hits in one.hits], wide, len(base))
             for one in (leg, reference)
         )
-        near, true = (distances(base, queries, ids, metric) for ids in (found, exact))
-        recall = knn_recall(found, exact, wide, found_distance=near, exact_distance=true)
+        near, true = (distances(base, queries, ids, metric) for ids in (retrieved, exact))
+        recall = knn_recall(retrieved, exact, wide, found_distance=near, exact_distance=true)
         yield TrialFigure("kNN", float(recall.mean()), k)
 
 
@@ -98,6 +98,6 @@ def _measure_figures(scored: ScoringInputs, k: int, job: SystemJob) -> Iterator[
     measures = [parse(name) for name in [*names, *([f"kNN@{k}(vector)"] if _by_vectors(job.system) else [])]]
     columns: dict[Measure, np.ndarray] = measure_values(scored, measures)
     for measure in measures:
-        known = columns[measure][~np.isnan(columns[measure])]
-        note = "" if len(known) else "no query could be scored"
-        yield TrialFigure(measure.name, float(known.mean()) if len(known) else None, k, note)
+        scores = columns[measure][~np.isnan(columns[measure])]
+        note = "" if len(scores) else "no query could be scored"
+        yield TrialFigure(measure.name, float(scores.mean()) if len(scores) else None, k, note)

@@ -76,17 +76,17 @@ class _Repeats:
     def measure(self, number: int) -> list[JsonObject]:
         """The rows of one repeat."""
         order = rotate(list(self._systems), number)
-        kept = {label: self._read_stored(label, number) for label in order}
-        found = {label: rows for label, rows in kept.items() if rows is not None}
-        self._emit(StageAdvanced(*STAGE, len(found), cached=True))
-        if len(found) < len(order):
+        stored = {label: self._read_stored(label, number) for label in order}
+        finished = {label: rows for label, rows in stored.items() if rows is not None}
+        self._emit(StageAdvanced(*STAGE, len(finished), cached=True))
+        if len(finished) < len(order):
             with TempDir("configurations") as home:
                 trials = Trials(self._plan, home, self._servers)
                 for label in order:
-                    if label not in found:
-                        found[label] = self._measure_system(label, number, trials)
+                    if label not in finished:
+                        finished[label] = self._measure_system(label, number, trials)
                         self._emit(StageAdvanced(*STAGE, 1))
-        return [row for label in self._systems for row in found[label]]
+        return [row for label in self._systems for row in finished[label]]
 
     def _measure_system(self, label: str, number: int, trials: Trials) -> list[dict[str, object]]:
         salt = fingerprint("configuration", self._result.record.run, label, number)

@@ -108,7 +108,7 @@ def measure_configuration(job: SystemJob) -> list[TrialFigure]:
             figures = list(_index(artifacts, job))
             searched = {k: _time_search(artifacts, job, k) for k in plan.settings.top_k}
             figures += _search_figures(artifacts, job, searched)
-            answers = {k: found.answers for k, found in searched.items()}
+            answers = {k: search.answers for k, search in searched.items()}
             if job.sample is None:
                 return figures + list(score_figures(artifacts, job, queries, corpus, answers))
             # a sample may lack the right documents; only neighbours can be scored
@@ -151,8 +151,10 @@ def _index(artifacts: IngestedArtifacts, job: SystemJob) -> Iterator[TrialFigure
     yield TrialFigure("engine_s", total)
     for phase in ("insert", "index", "ready"):
         seconds = [getattr(index, f"{phase}_seconds") for index in indexes]
-        known = all(one is not None for one in seconds)
-        yield TrialFigure(f"{phase}_s", sum(seconds) if known else None, note="" if known else "not timed")
+        complete = all(one is not None for one in seconds)
+        yield TrialFigure(
+            f"{phase}_s", sum(seconds) if complete else None, note="" if complete else "not timed"
+        )
     sizes = [index.bytes for index in indexes]
     yield TrialFigure(
         "index_mb",
@@ -187,9 +189,9 @@ def _search_figures(
 ) -> Iterator[TrialFigure]:
     """Latency, rate and resources of every depth."""
     elsewhere = any(index.bytes is None for index in artifacts.indexes(job.system))
-    for k, found in searched.items():
-        yield from _speed(found.answers.milliseconds.ravel(), found.seconds, k)
-        yield from _engine_uses("search", found.resources, elsewhere, k)
+    for k, search in searched.items():
+        yield from _speed(search.answers.milliseconds.ravel(), search.seconds, k)
+        yield from _engine_uses("search", search.resources, elsewhere, k)
 
 
 def _pipeline(executor: QueryExecutor, system: System, k: int) -> QueryPipeline:
@@ -202,7 +204,7 @@ def _time_search(artifacts: IngestedArtifacts, job: SystemJob, k: int) -> TimedS
     """The answers at one depth, with the milliseconds and seconds of all passes and the resources used."""
     executor = QueryExecutor(artifacts)
     way = _pipeline(executor, job.system, k)
-    asked, others = executor.requests(job.system), executor.warm_up_requests(job.system)
+    requests, others = executor.requests(job.system), executor.warm_up_requests(job.system)
     for one in others:
         way.answer(one)
     clock = time.perf_counter_ns
@@ -212,7 +214,7 @@ def _time_search(artifacts: IngestedArtifacts, job: SystemJob, k: int) -> TimedS
         begin = time.perf_counter()
         while not rows or time.perf_counter() - begin < SEARCH_SECONDS:
             row = []
-            for one in asked:
+            for one in requests:
                 start = clock()
                 answer = way.answer(one)
                 row.append(clock() - start)

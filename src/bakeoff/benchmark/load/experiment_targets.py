@@ -116,7 +116,7 @@ class ExperimentTargets:
         store, k = system.store or system.keyword, self._k or self.artifacts.ranking_depth(system)
         with Sampler(pids=pids(store.name, store.params) if store else ()) as sampler:
             indexes = self.artifacts.indexes(system)
-            search, asked, others = self._search_and_queries(system, k, end_to_end)
+            search, queries, others = self._search_and_queries(system, k, end_to_end)
         label = self.artifacts.with_stand_in_label(system).label
         chosen = self.plan.model_file
         builds = [_build_seconds(index) for index in indexes]
@@ -125,7 +125,7 @@ class ExperimentTargets:
             label=label,
             store=store.name if store else "",
             search=search,
-            queries=asked,
+            queries=queries,
             others=others,
             k=k,
             opening=OpenStats(
@@ -173,21 +173,21 @@ class ExperimentTargets:
         wheres = self.artifacts.chunk_filters(system)[: self._limit]
         own, none = self.artifacts.filters[: self._limit], [None] * len(texts)
         if system.retriever is not None:
-            asked = [SearchRequest(*one) for one in zip(texts, none, wheres, ids, own, strict=True)]
+            requests = [SearchRequest(*one) for one in zip(texts, none, wheres, ids, own, strict=True)]
             others = [SearchRequest(text) for text in self.artifacts.warm_up()]
-            return self._retriever_search(system, k), asked, others
+            return self._retriever_search(system, k), requests, others
         rows = self._other_rows(system)
         chunks = self.artifacts.chunking(system.chunker).chunks["text"]
         other_texts = [chunks[int(row)].as_py()[:WARM_UP_CHARACTERS] for row in rows]
         if system.embedder is None or end_to_end:
-            asked = [SearchRequest(*one) for one in zip(texts, none, wheres, ids, own, strict=True)]
+            requests = [SearchRequest(*one) for one in zip(texts, none, wheres, ids, own, strict=True)]
             return (
                 self._pipeline_search(system, k, end_to_end),
-                asked,
+                requests,
                 [SearchRequest(text) for text in other_texts],
             )
-        found = [self.artifacts.query_vectors(part, system.chunker).matrix for part in system.models]
-        vectors, *second = (list(matrix[: self._limit]) for matrix in found)
+        matrices = [self.artifacts.query_vectors(part, system.chunker).matrix for part in system.models]
+        vectors, *second = (list(matrix[: self._limit]) for matrix in matrices)
         near, *near_second = (self.artifacts.other_vectors(system, part, rows) for part in system.models)
         if _is_plain_search(system) and not any(wheres):
             return cast("SupportsVectors", self.artifacts.engines_of(system)[0]).search, vectors, near
@@ -239,8 +239,8 @@ class ExperimentTargets:
             return None
         matrix = self.result.matrix(self.result.record.primary)
         row = matrix.values[matrix.systems.index(label)]
-        known = row[~np.isnan(row)]
-        return QualityReference(self.result.record.primary, float(known.mean()) if len(known) else None)
+        scores = row[~np.isnan(row)]
+        return QualityReference(self.result.record.primary, float(scores.mean()) if len(scores) else None)
 
 
 def _is_plain_search(system: System) -> bool:

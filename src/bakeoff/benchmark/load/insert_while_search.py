@@ -148,14 +148,14 @@ class _Searches:
 
     def latencies(self, seconds: float, unfinished: Callable[[], bool]) -> Times:
         """Milliseconds by statistic; a closed loop lasts while `unfinished`, an open one `seconds`."""
-        asked = (self.store.search, self.queries, self.k, self.query)
+        arguments = (self.store.search, self.queries, self.k, self.query)
         if self.rate is not None:
-            loop = open_loop(*asked, rate=self.rate, seconds=seconds, timeout=self.timeout)
+            loop = open_loop(*arguments, rate=self.rate, seconds=seconds, timeout=self.timeout)
             return tuple((row.name, row.milliseconds) for row in loop.latencies())
         done: list[np.ndarray] = []
         missing = 0
         while not done or unfinished():
-            one = closed_loop(*asked, timeout=self.timeout)
+            one = closed_loop(*arguments, timeout=self.timeout)
             done.append(one.done)
             missing += len(one.nanoseconds) - len(one.done)
             if one.stopped:

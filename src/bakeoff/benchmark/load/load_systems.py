@@ -125,10 +125,10 @@ def _systems(job: LoadRequest, path: Path, tools: LoadDeps, launcher: Launcher) 
     by_label = {system.label: system for system in chosen}
     parent, name = (path / LOADS, "") if result else (RUNS, f"load-{_slug(plan.name)}")
 
-    def keep(folder: Path, known: LoadSession) -> None:
+    def keep(folder: Path, session: LoadSession) -> None:
         if prices is not None:
-            known.costs = _costs(known, by_label, opened, prices, job.end_to_end)
-        save_load(folder, known, prices)
+            session.costs = _costs(session, by_label, opened, prices, job.end_to_end)
+        save_load(folder, session, prices)
 
     opening: Opening = [
         (label, partial(opened.target, system, job.end_to_end, tools.pids))
@@ -231,8 +231,8 @@ def _usage(session: LoadSession, target: LoadTarget, system: System, opened: Exp
 def best_qps(session: LoadSession, system: str) -> float | None:
     """The highest rate that met the SLO, the best of a closed loop, or the highest rate that was reached."""
     if session.demand.slo is not None:
-        kept = [one.rate for one in session.highest.get(system, []) if one.rate is not None]
-        return summarise(kept).median if kept else None
+        rates = [one.rate for one in session.highest.get(system, []) if one.rate is not None]
+        return summarise(rates).median if rates else None
     points = [point for point in session.points() if point.system == system and point.reached is not False]
     return max((point.qps.median for point in points if point.qps.median is not None), default=None)
 

@@ -152,8 +152,8 @@ def _spread(summary: RunSummary) -> dict[str, object]:
 
 def _highest(rates: Sequence[float | None]) -> dict[str, object]:
     """Queries per second that met the SLO; a run in which no rate did counts as missing, not as zero."""
-    kept = [rate for rate in rates if rate is not None]
-    return {**_spread(summarise(kept)), "runs_without": len(rates) - len(kept)}
+    measured = [rate for rate in rates if rate is not None]
+    return {**_spread(summarise(measured)), "runs_without": len(rates) - len(measured)}
 
 
 def _resources(used: Resources) -> dict[str, object]:

@@ -92,9 +92,9 @@ def _of_systems(session: LoadSession, rows: SpeedRows) -> Iterator[Sentence]:
 
 def _fastest(system: str, rows: list[SpeedRow]) -> Iterator[Sentence]:
     """The highest speed of a closed loop in complete runs."""
-    known = [row for row in rows if row.rate is not None]
-    if known:
-        best = max(known, key=lambda row: row.rate or 0.0)
+    measured = [row for row in rows if row.rate is not None]
+    if measured:
+        best = max(measured, key=lambda row: row.rate or 0.0)
         yield Sentence((f"{system}: ", speed_claim(best, best.setting), "."))
     yield from _cut_short(rows)
 

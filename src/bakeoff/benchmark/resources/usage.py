@@ -220,8 +220,8 @@ def combine_uses(uses: Sequence[ResourceUse], *, average: Combine, peak: Combine
 
 def sum_or_none(values: Sequence[N | None]) -> N | None:
     """The sum; None if any value is unknown."""
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) if len(numbers) == len(values) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +336,7 @@ class _Side:
         seconds = last[0] - first[0]
         average = 100 * (last[1] - first[1]) / max(seconds, 1e-9)
         memory = [row[2] / 1e6 for row in self._rows]
-        found = ResourceUse(
+        usage = ResourceUse(
             average,
             max((average, *self._rates())),
             sum(memory) / len(memory),
@@ -344,7 +344,7 @@ class _Side:
             len(self._rows),
         )
         shortest = min(seconds, RESCAN / 2)
-        return within_limits(found, machine_limits(), seconds=shortest, processes=len(self._spent))
+        return within_limits(usage, machine_limits(), seconds=shortest, processes=len(self._spent))
 
     def _rates(self) -> list[float]:
         """Percent of a core between samples that are far enough apart."""
@@ -354,22 +354,22 @@ class _Side:
 
 def _server_trees(me: Process, pids: Iterable[int], children: bool) -> list[Process]:
     """The processes of the server side, each once."""
-    found = {child.pid: child for child in me.children(recursive=True)} if children else {}
+    processes = {child.pid: child for child in me.children(recursive=True)} if children else {}
     skip = {me.pid, _python_tracker()}
-    return [process for pid, process in (found | process_trees(pids)).items() if pid not in skip]
+    return [process for pid, process in (processes | process_trees(pids)).items() if pid not in skip]
 
 
 def process_trees(pids: Iterable[int]) -> dict[int, Process]:
     """Processes and their children by process id, without those that ended or are not ours."""
     import psutil
 
-    found: dict[int, Process] = {}
+    processes: dict[int, Process] = {}
     for pid in pids:
         with contextlib.suppress(psutil.Error):
             server = psutil.Process(pid)
-            found[pid] = server
-            found |= {one.pid: one for one in server.children(recursive=True)}
-    return found
+            processes[pid] = server
+            processes |= {one.pid: one for one in server.children(recursive=True)}
+    return processes
 
 
 def _python_tracker() -> int | None:

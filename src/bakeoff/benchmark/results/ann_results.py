@@ -121,9 +121,9 @@ def _data(record: Mapping[str, Json]) -> AnnData:
 def _guarantees(record: Mapping[str, Json]) -> Iterator[str]:
     """Each store's consistency settings; missing in records of version 0.1."""
     for store in record["stores"]:
-        found = [Guarantee(**one).text for one in store.get("guarantees", [])]
-        if found:
-            yield f"{store['system']}: {'; '.join(found)}"
+        guarantees = [Guarantee(**one).text for one in store.get("guarantees", [])]
+        if guarantees:
+            yield f"{store['system']}: {'; '.join(guarantees)}"
 
 
 def spread(stored: Mapping[str, Json] | None) -> StoredFigure:
@@ -173,10 +173,10 @@ def _tuned_setting(store: Mapping[str, Json], points: Sequence[Mapping[str, Json
     if not store["tuned"]:
         return ""
     value = store["tuned"]["value"]
-    wanted = "default" if value is None else f"={value}"
+    ending = "default" if value is None else f"={value}"
     settings = [point["setting"] for point in points if point["system"] == store["system"]]
     return next(
-        (one for one in settings if one == wanted or (value is not None and one.endswith(wanted))), ""
+        (one for one in settings if one == ending or (value is not None and one.endswith(ending))), ""
     )
 
 

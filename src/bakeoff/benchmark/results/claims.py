@@ -75,12 +75,16 @@ def rate_claim(row: SpeedRow) -> Claim:
 
 def slo_claim(system: str, promise: str, rates: Sequence[float | None]) -> Claim:
     """The highest rate that met the SLO: the median over the runs that found one."""
-    known = [rate for rate in rates if rate is not None]
-    found = summarise(known)
-    quartiles = None if found.q1 is None or found.q3 is None else (found.q1, found.q3)
-    counts = {"runs": len(known), "without": len(rates) - len(known), "spread": unstable_share(known)}
+    measured = [rate for rate in rates if rate is not None]
+    summary = summarise(measured)
+    quartiles = None if summary.q1 is None or summary.q3 is None else (summary.q1, summary.q3)
+    counts = {
+        "runs": len(measured),
+        "without": len(rates) - len(measured),
+        "spread": unstable_share(measured),
+    }
     return claim(
-        "KeepsPromise", system=system, promise=promise, rate=found.median, quartiles=quartiles, **counts
+        "KeepsPromise", system=system, promise=promise, rate=summary.median, quartiles=quartiles, **counts
     )
 
 
@@ -136,8 +140,8 @@ def _slo_text(
 
 
 def _is_best(rows: SpeedRows, row: SpeedRow, *, recall: float, **_: object) -> bool:
-    known = [one.recall for one in rows.rows if one.recall is not None]
-    return row.recall == recall == max(known, default=None)
+    recalls = [one.recall for one in rows.rows if one.recall is not None]
+    return row.recall == recall == max(recalls, default=None)
 
 
 def _noise(spread: float | None) -> str:

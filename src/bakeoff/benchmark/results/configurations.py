@@ -37,8 +37,8 @@ class Configurations:
 
     def across_runs(self, system: str, figure: str, top_k: int | None = None) -> RunSummary:
         """A figure over the repeats that measured it."""
-        found = [row["value"] for row in self._of(system, figure, top_k) if row["value"] is not None]
-        return summarise(found)
+        values = [row["value"] for row in self._of(system, figure, top_k) if row["value"] is not None]
+        return summarise(values)
 
     def note(self, system: str, figure: str, top_k: int | None = None) -> str:
         """Why a figure is null; '' if some repeat has it."""
@@ -68,11 +68,11 @@ class Configurations:
     def compare(self, figure: str, top_k: int | None, seed: int) -> tuple[SpeedComparison, ...]:
         """All pairs of systems by a time or rate over repeats: Welch's test on logarithms, Holm-corrected."""
         runs = {one: self.across_runs(one, figure, top_k).values for one in self.systems}
-        return compare_speeds({system: found for system, found in runs.items() if found}, seed)
+        return compare_speeds({system: values for system, values in runs.items() if values}, seed)
 
     def _of(self, system: str, figure: str, top_k: int | None) -> list[TableRow]:
-        wanted = (system, figure, top_k)
-        return [row for row in self.rows if (row["system"], row["figure"], row["top_k"]) == wanted]
+        key = (system, figure, top_k)
+        return [row for row in self.rows if (row["system"], row["figure"], row["top_k"]) == key]
 
 
 def read_configurations(result: Result) -> Configurations | None:

@@ -94,9 +94,9 @@ MISSING = -1
 
 def histogram_of(rows: list[TableRow]) -> Histogram:
     """The histogram of stored buckets."""
-    known = [row for row in rows if row["bucket"] != MISSING]
+    filled = [row for row in rows if row["bucket"] != MISSING]
     missing = sum(row["count"] for row in rows if row["bucket"] == MISSING)
-    buckets, counts = ([row[name] for row in known] for name in ("bucket", "count"))
+    buckets, counts = ([row[name] for row in filled] for name in ("bucket", "count"))
     return Histogram(np.asarray(buckets, np.int64), np.asarray(counts, np.int64), missing)
 
 

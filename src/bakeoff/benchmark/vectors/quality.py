@@ -31,54 +31,54 @@ def answer_quality(
     answers: Sequence[Hits | None], truth: ExactNeighbours, dataset: VectorSet, k: int
 ) -> AnswerQuality:
     """The quality of one pass; the loop counts unanswered queries, which are left out here."""
-    asked = np.array([i for i, answer in enumerate(answers) if answer is not None], np.int64)
-    if not len(asked):
+    answered = np.array([i for i, answer in enumerate(answers) if answer is not None], np.int64)
+    if not len(answered):
         return AnswerQuality()
-    found = quality_table([answer for answer in answers if answer is not None], k, len(dataset.base))
-    exact = truth.ids[asked]
+    retrieved = quality_table([answer for answer in answers if answer is not None], k, len(dataset.base))
+    exact = truth.ids[answered]
     wide = min(k, truth.depth)
     knn = knn_recall(
-        found,
+        retrieved,
         exact,
         wide,
-        found_distance=distances(dataset.base, dataset.queries[asked], found, dataset.metric),
-        exact_distance=truth.distances[asked],
+        found_distance=distances(dataset.base, dataset.queries[answered], retrieved, dataset.metric),
+        exact_distance=truth.distances[answered],
     )
     r100 = precision = mrr = None
     if truth.depth >= TRUE_NEIGHBOURS:
-        among = float(np.rint(recall_of_100(found, exact, k) * TRUE_NEIGHBOURS).mean())
+        among = float(np.rint(recall_of_100(retrieved, exact, k) * TRUE_NEIGHBOURS).mean())
         r100, precision = among / TRUE_NEIGHBOURS, among / k
-        mrr = float(_reciprocal_rank(found, exact[:, :TRUE_NEIGHBOURS]).mean())
+        mrr = float(_reciprocal_rank(retrieved, exact[:, :TRUE_NEIGHBOURS]).mean())
     return AnswerQuality(
         knn=float(knn.mean()),
         r100=r100,
         precision=precision,
         mrr=mrr,
         knn_error=float(knn.std(ddof=1) / len(knn) ** 0.5) if len(knn) > 1 else None,
-        queries=len(asked),
-        short=int((found[:, :wide] == NO_RESULT).any(axis=1).sum()),
+        queries=len(answered),
+        short=int((retrieved[:, :wide] == NO_RESULT).any(axis=1).sum()),
     )
 
 
 def quality_table(answers: Sequence[Hits], k: int, rows: int) -> np.ndarray:
     """Ids as one row per query, −1 where an answer is short; an impossible answer is the store's failure."""
-    found = np.full((len(answers), k), NO_RESULT, np.int64)
+    retrieved = np.full((len(answers), k), NO_RESULT, np.int64)
     for i, hits in enumerate(answers):
         if len(hits.ids) > k:
             raise StoreError(f"the store returned {len(hits.ids)} rows instead of {k}.")
-        found[i, : len(hits.ids)] = hits.ids
-    if found.max(initial=0) >= rows or found.min(initial=0) < NO_RESULT:
-        raise StoreError(f"the store returned row {int(found.max())}; {rows} rows were inserted.")
-    ordered = np.sort(found, axis=1)
+        retrieved[i, : len(hits.ids)] = hits.ids
+    if retrieved.max(initial=0) >= rows or retrieved.min(initial=0) < NO_RESULT:
+        raise StoreError(f"the store returned row {int(retrieved.max())}; {rows} rows were inserted.")
+    ordered = np.sort(retrieved, axis=1)
     if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_RESULT)).any():
         raise StoreError("the store returned a row twice in one answer.")
-    return found
+    return retrieved
 
 
-def _reciprocal_rank(found: np.ndarray, exact: np.ndarray) -> np.ndarray:
+def _reciprocal_rank(retrieved: np.ndarray, exact: np.ndarray) -> np.ndarray:
     """1 / rank of the first of the true neighbours, 0 where none was found."""
-    reciprocal = np.empty(len(found))
-    for part in blocks(len(found), found.shape[1] * exact.shape[1]):
-        hit = (found[part, :, None] == exact[part, None, :]).any(axis=2)
+    reciprocal = np.empty(len(retrieved))
+    for part in blocks(len(retrieved), retrieved.shape[1] * exact.shape[1]):
+        hit = (retrieved[part, :, None] == exact[part, None, :]).any(axis=2)
         reciprocal[part] = np.where(hit.any(axis=1), 1 / (hit.argmax(axis=1) + 1), 0.0)
     return reciprocal

@@ -75,10 +75,10 @@ class ContextWindow:
         """Up to REACH characters before a place, as far as they are stored without a gap."""
         text, at = "", start
         while len(text) < REACH:
-            found = [one for one in self._near(document, at) if one[0] < at <= one[1]]
-            if not found:
+            spans = [one for one in self._near(document, at) if one[0] < at <= one[1]]
+            if not spans:
                 break
-            piece = min(found)
+            piece = min(spans)
             text, at = piece[2][: at - piece[0]] + text, piece[0]
         return text[-REACH:]
 
@@ -86,10 +86,10 @@ class ContextWindow:
         """Up to REACH characters from a place on, as far as they are stored without a gap."""
         text, at = "", end
         while len(text) < REACH:
-            found = [one for one in self._near(document, at) if one[0] <= at < one[1]]
-            if not found:
+            spans = [one for one in self._near(document, at) if one[0] <= at < one[1]]
+            if not spans:
                 break
-            piece = max(found, key=lambda one: one[1])
+            piece = max(spans, key=lambda one: one[1])
             text, at = text + piece[2][at - piece[0] :], piece[1]
         return text[:REACH]
 
@@ -132,9 +132,9 @@ def mark_words(text: str, words: Sequence[str], query: str) -> tuple[Part, ...]:
         return ((text, False),) if text else ()
     parts: list[Part] = []
     at = 0
-    for found in pattern.finditer(text):
-        parts += [(text[at : found.start()], False), (found[0], True)]
-        at = found.end()
+    for match in pattern.finditer(text):
+        parts += [(text[at : match.start()], False), (match[0], True)]
+        at = match.end()
     return tuple(part for part in (*parts, (text[at:], False)) if part[0])
 
 

@@ -130,10 +130,10 @@ class ReviewerSession:
         """Take back the last answer; gives the key of what it was about and the answer, or None: there is none."""
         with self.lock:
             self._catch_up()
-            known = self._history.times.get(time)
-            if known is not None:  # sent twice: already done
-                place = self._texts.place(known)
-                return (key_of(self.reviewer, place), known) if place in self._shown and place else None
+            entry = self._history.times.get(time)
+            if entry is not None:  # sent twice: already done
+                place = self._texts.place(entry)
+                return (key_of(self.reviewer, place), entry) if place in self._shown and place else None
             last = self._history.last(self._kinds, self._ever())
             if last is None:
                 return None
@@ -310,8 +310,8 @@ class History:
 
     def last(self, kinds: Iterable[LedgerKind], items: Collection[tuple[str, int]]) -> LedgerEntry | None:
         """The last entry of some kinds on some (item, repeat) that was not undone."""
-        wanted = frozenset(kinds)
-        fits = (e for e in reversed(self.live) if e.kind in wanted and (e.item, e.repeat) in items)
+        accepted = frozenset(kinds)
+        fits = (e for e in reversed(self.live) if e.kind in accepted and (e.item, e.repeat) in items)
         return next(fits, None)
 
     def seconds_each(self) -> float | None:

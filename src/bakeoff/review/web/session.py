@@ -139,8 +139,8 @@ class ReviewSession:
                 self._orders[reviewer] = views
             return self._orders[reviewer]
         self._settled = load_state(self.review).settled
-        wanted = {item for item, one in self._settled.items() if _is_disputed(one, reviewer)}
-        return [one for one in self.pool.showings(reviewer, auto=True) if one.item.id in wanted]
+        disputed = {item for item, one in self._settled.items() if _is_disputed(one, reviewer)}
+        return [one for one in self.pool.showings(reviewer, auto=True) if one.item.id in disputed]
 
     def _point(self, own: ReviewerSession) -> None:
         if self._ranker is not None:
@@ -238,11 +238,11 @@ class NextItemRanker:
 
     def _look(self) -> None:
         settled = settled_pool(self._pool, self._open_or_pool.ledger.read().entries)
-        known = {i: one.relevance > 0 for i, one in settled.items() if one.relevance is not None}
+        relevant = {i: one.relevance > 0 for i, one in settled.items() if one.relevance is not None}
         ruled = {item for item, one in settled.items() if one.state is OutcomeState.RULE}
         pool = self._pool
         outlook, ranked = rank_open_items(
-            stakes_of(self._rankings, known, pool.k, ruled=ruled), None, seed=pool.seed
+            stakes_of(self._rankings, relevant, pool.k, ruled=ruled), None, seed=pool.seed
         )
         self.rank = {one.item: place for place, one in enumerate(ranked)}
         self.advice = advice(outlook)

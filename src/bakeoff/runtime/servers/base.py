@@ -117,16 +117,16 @@ NOT_YET = (NotYetError, OSError, ValueError)
 
 def given_program(server: str, program: str) -> Path | None:
     """The program in BAKEOFF_<SERVER>_SERVER, for example BAKEOFF_REDIS_SERVER, else the first on the PATH."""
-    found = os.environ.get(f"BAKEOFF_{server.upper()}_SERVER") or shutil.which(program)
-    return Path(found) if found and Path(found).exists() else None
+    path = os.environ.get(f"BAKEOFF_{server.upper()}_SERVER") or shutil.which(program)
+    return Path(path) if path and Path(path).exists() else None
 
 
 def packaged_program(server: str, package: str, inner: str) -> Path | None:
     """The program in an installed package, unless the environment names another."""
-    found = find_spec(package)
-    if found is None or found.origin is None or f"BAKEOFF_{server.upper()}_SERVER" in os.environ:
+    spec = find_spec(package)
+    if spec is None or spec.origin is None or f"BAKEOFF_{server.upper()}_SERVER" in os.environ:
         return None
-    return Path(found.origin).parent / inner
+    return Path(spec.origin).parent / inner
 
 
 def get_json(url: str, timeout: float = 5.0) -> Json:
@@ -141,13 +141,13 @@ def get_json(url: str, timeout: float = 5.0) -> Json:
 
 def free_ports(count: int) -> tuple[int, ...]:
     """Free loopback ports."""
-    held = [socket.socket() for _ in range(count)]
+    sockets = [socket.socket() for _ in range(count)]
     try:
-        for one in held:
+        for one in sockets:
             one.bind((HOST, 0))
-        return tuple(one.getsockname()[1] for one in held)
+        return tuple(one.getsockname()[1] for one in sockets)
     finally:
-        for one in held:
+        for one in sockets:
             one.close()
 
 

@@ -18,8 +18,8 @@ class ChromaServer(Server):
     optional = True
 
     def find(self) -> Path | None:
-        found = shutil.which("chroma", path=str(Path(sys.executable).parent)) or shutil.which("chroma")
-        return Path(found) if found else None
+        path = shutil.which("chroma", path=str(Path(sys.executable).parent)) or shutil.which("chroma")
+        return Path(path) if path else None
 
     def command(self, site: Site) -> list[str]:
         at = ["--host", HOST, "--port", str(site.port)]

@@ -170,14 +170,14 @@ def _state(server: Server, place: Site, family: list[object]) -> str:
 
 
 def _program(server: Server, install: bool, tell: Tell) -> Path:
-    found = server.find()
-    if found is None and install and server.installs:
+    program = server.find()
+    if program is None and install and server.installs:
         tell(f"{server.name}: installing into {server.folder}")
         server.install()
-        found = server.find()
-    if found is None:
+        program = server.find()
+    if program is None:
         raise SettingError(f"{server.name} can't be started: its program is not installed. {server.how}")
-    return found
+    return program
 
 
 def _stop(server: Server) -> None:
@@ -196,16 +196,16 @@ def _start_and_wait(server: Server, site: Site) -> ServerState:
         version = _first_answer(server, site, pid)
         answered = True
     finally:
-        known = processes.marks(pid)
+        marks = processes.marks(pid)
         if not answered:
-            processes.stop(known, site.data, server.grace, server.ask)
+            processes.stop(marks, site.data, server.grace, server.ask)
     return ServerState(
         name=server.name,
         version=version,
         address=server.address(site),
         line=server.line(site),
         since=time.time(),
-        marks=known,
+        marks=marks,
         settings=server.settings(site),
     )
 

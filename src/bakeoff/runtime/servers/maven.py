@@ -62,8 +62,8 @@ class MavenServer(Server):
     deadline = 120.0
 
     def find(self) -> Path | None:
-        made = self.folder / "classes" / f"{self.launcher}.class"
-        return made if made.exists() and shutil.which("java") else None
+        launcher = self.folder / "classes" / f"{self.launcher}.class"
+        return launcher if launcher.exists() and shutil.which("java") else None
 
     def install(self) -> None:
         """Download the artifacts (about 45 MB), unpack plug-ins, compile the launcher."""
@@ -71,9 +71,9 @@ class MavenServer(Server):
         self.folder.mkdir(parents=True, exist_ok=True)
         lib = self.folder / "lib"
         shutil.rmtree(lib, ignore_errors=True)
-        wanted = "\n".join(DEPENDENCY.format(*one) for one in self.artifacts)
+        dependencies = "\n".join(DEPENDENCY.format(*one) for one in self.artifacts)
         pom = self.folder / "pom.xml"
-        pom.write_text(POM.format(name=self.name, dependencies=wanted), encoding="utf-8")
+        pom.write_text(POM.format(name=self.name, dependencies=dependencies), encoding="utf-8")
         fetch = [tools["mvn"], "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={lib}"]
         finish(fetch, self.folder, None, "mvn dependency:copy-dependencies")
         self.arrange()
@@ -109,10 +109,10 @@ class MavenServer(Server):
 
 
 def _tool(server: str, name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         raise SettingError(f"{server} needs `{name}` on the PATH: install a JDK of 17 or later, and Maven.")
-    return found
+    return path
 
 
 def _unpack_jars(packed: Path, folder: Path) -> None:

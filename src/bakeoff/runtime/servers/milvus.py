@@ -37,8 +37,8 @@ class MilvusServer(Server):
     optional = True
 
     def find(self) -> Path | None:
-        made = self.folder / "venv" / PROGRAM
-        return made if made.exists() else given_program(self.name, "milvus-server")
+        program = self.folder / "venv" / PROGRAM
+        return program if program.exists() else given_program(self.name, "milvus-server")
 
     def install(self) -> None:
         venv = self.folder / "venv"

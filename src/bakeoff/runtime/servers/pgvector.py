@@ -73,8 +73,8 @@ class PgvectorServer(Server):
                     server.execute(f"CREATE DATABASE {DATABASE}")
             with psycopg.connect(self._dsn(site), connect_timeout=5, autocommit=True) as server:
                 server.execute("CREATE EXTENSION IF NOT EXISTS vector")
-                found = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
-                (extension,) = server.execute(found).fetchone() or ("?",)
+                statement = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+                (extension,) = server.execute(statement).fetchone() or ("?",)
                 release = server.info.parameter_status("server_version")
         except psycopg.Error as exc:
             raise NotYetError(str(exc)) from exc

@@ -73,15 +73,15 @@ def marks(pid: int) -> tuple[ProcessMark, ...]:
     """A new process, its descendants and everything in its session, so that none is lost with its parent."""
     import psutil
 
-    found: dict[int, psutil.Process] = {}
+    processes: dict[int, psutil.Process] = {}
     with contextlib.suppress(psutil.Error):
         leader = psutil.Process(pid)
-        found = {one.pid: one for one in (leader, *leader.children(recursive=True))}
+        processes = {one.pid: one for one in (leader, *leader.children(recursive=True))}
     for one in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             if os.getsid(one.pid) == pid:
-                found[one.pid] = one
-    return tuple(_marks(found.values()))
+                processes[one.pid] = one
+    return tuple(_marks(processes.values()))
 
 
 def _marks(processes: Iterable[psutil.Process]) -> Iterator[ProcessMark]:
@@ -93,50 +93,50 @@ def _marks(processes: Iterable[psutil.Process]) -> Iterator[ProcessMark]:
                 yield ProcessMark(one.pid, one.create_time(), one.exe())
 
 
-def living_processes(known: tuple[ProcessMark, ...], data: Path) -> list[psutil.Process]:
+def living_processes(marks: tuple[ProcessMark, ...], data: Path) -> list[psutil.Process]:
     """The marked processes still alive, their descendants, and the same programs working in the data folder."""
     import psutil
 
     _reap()
-    found: dict[int, psutil.Process] = {}
-    for mark in known:
+    living: dict[int, psutil.Process] = {}
+    for mark in marks:
         with contextlib.suppress(psutil.Error):
             one = psutil.Process(mark.pid)
             same = abs(one.create_time() - mark.started) <= SAME and one.exe() == mark.program
             if same and one.status() != psutil.STATUS_ZOMBIE:
-                found |= {child.pid: child for child in (one, *one.children(recursive=True))}
-    programs = {mark.program for mark in known}
+                living |= {child.pid: child for child in (one, *one.children(recursive=True))}
+    programs = {mark.program for mark in marks}
     for one in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            if one.pid not in found and one.cwd() == str(data) and one.exe() in programs:
-                found[one.pid] = one
-    return list(found.values())
+            if one.pid not in living and one.cwd() == str(data) and one.exe() in programs:
+                living[one.pid] = one
+    return list(living.values())
 
 
 def stop(
-    known: tuple[ProcessMark, ...], data: Path, grace: float, ask: signal.Signals = signal.SIGTERM
+    marks: tuple[ProcessMark, ...], data: Path, grace: float, ask: signal.Signals = signal.SIGTERM
 ) -> None:
     """Stop the session, then every process, then SIGKILL; returns when none is left, or raises StoreError."""
     import psutil
 
-    session = known[0].pid if known else 0
+    session = marks[0].pid if marks else 0
     steps = ((ask, session, grace), (signal.SIGTERM, None, grace / 4), (signal.SIGKILL, None, grace))
     for sign, only, seconds in steps:
-        for one in living_processes(known, data):
+        for one in living_processes(marks, data):
             with contextlib.suppress(psutil.Error, ProcessLookupError):
                 if only is None or os.getsid(one.pid) == only:
                     one.send_signal(sign)
-        _wait(known, data, seconds)
-    left = living_processes(known, data)
+        _wait(marks, data, seconds)
+    left = living_processes(marks, data)
     if left:
         raise StoreError(
             f"cannot stop the processes {', '.join(str(one.pid) for one in left)}. Check that you own them."
         )
 
 
-def _wait(known: tuple[ProcessMark, ...], data: Path, seconds: float) -> None:
+def _wait(marks: tuple[ProcessMark, ...], data: Path, seconds: float) -> None:
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and living_processes(known, data):
+    while time.monotonic() < deadline and living_processes(marks, data):
         time.sleep(0.05)
 
 

@@ -41,11 +41,11 @@ def folder_of(name: str) -> Path:
 
 def read_state(name: str) -> ServerState | None:
     """The state recorded when a server was started, or None."""
-    known = _read(folder_of(name) / STATE)
-    if known is None:
+    stored = _read(folder_of(name) / STATE)
+    if stored is None:
         return None
     with _fitting(folder_of(name) / STATE):
-        return ServerState(**{**known, "marks": tuple(ProcessMark(**mark) for mark in known["marks"])})
+        return ServerState(**{**stored, "marks": tuple(ProcessMark(**mark) for mark in stored["marks"])})
 
 
 def write_state(name: str, state: ServerState | None) -> None:
@@ -65,12 +65,12 @@ def write_state(name: str, state: ServerState | None) -> None:
 
 def read_place(name: str) -> Site | None:
     """Location of a server at its last start, or None."""
-    known = _read(folder_of(name) / PLACE)
-    if known is None:
+    stored = _read(folder_of(name) / PLACE)
+    if stored is None:
         return None
     with _fitting(folder_of(name) / PLACE):
-        paths = {key: Path(known[key]) for key in ("folder", "data", "program")}
-        return Site(**{**known, **paths, "ports": tuple(known["ports"])})
+        paths = {key: Path(stored[key]) for key in ("folder", "data", "program")}
+        return Site(**{**stored, **paths, "ports": tuple(stored["ports"])})
 
 
 def write_place(name: str, site: Site) -> None:

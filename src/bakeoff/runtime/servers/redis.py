@@ -43,12 +43,12 @@ class RedisServer(Server):
     def version(self, site: Site) -> str:
         with socket.create_connection((HOST, site.port), timeout=5) as line:
             line.sendall(f"AUTH {site.password}\r\nPING\r\nINFO server\r\nQUIT\r\n".encode())
-            said = b"".join(iter(lambda: line.recv(65536), b"")).decode(errors="replace")
+            reply = b"".join(iter(lambda: line.recv(65536), b"")).decode(errors="replace")
         if (
-            "+PONG" not in said or "redis_version:" not in said
+            "+PONG" not in reply or "redis_version:" not in reply
         ):  # INFO is answered while data is still being read
-            raise NotYetError(said.strip()[:200])
-        return f"Redis {said.split('redis_version:')[1].split()[0]}"
+            raise NotYetError(reply.strip()[:200])
+        return f"Redis {reply.split('redis_version:')[1].split()[0]}"
 
     def settings(self, site: Site) -> dict[str, str]:
         return {"BAKEOFF_REDIS_URL": f"redis://:{site.password}@{HOST}:{site.port}/0"}

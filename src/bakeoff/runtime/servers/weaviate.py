@@ -41,19 +41,19 @@ class WeaviateServer(Server):
     ports = 1 + len(PORTS)
 
     def find(self) -> Path | None:
-        made = self.folder / "bin" / "weaviate-loopback"
-        return made if made.exists() else given_program(self.name, "weaviate")
+        program = self.folder / "bin" / "weaviate-loopback"
+        return program if program.exists() else given_program(self.name, "weaviate")
 
     def install(self) -> None:
         go = shutil.which("go")
         if go is None:
             raise SettingError("weaviate needs `go` of 1.25 or later on the PATH: https://go.dev/dl.")
         self.folder.mkdir(parents=True, exist_ok=True)
-        told = json.loads(
+        module = json.loads(
             finish([go, "mod", "download", "-json", MODULE], self.folder, None, "go mod download")
         )
         source = self.folder / "source"
-        _copy_source(Path(told["Dir"]), source)
+        _copy_source(Path(module["Dir"]), source)
         _listen_here(source)
         program = self.folder / "bin" / "weaviate-loopback"
         built = [go, "build", "-trimpath", "-ldflags=-s -w", "-o", str(program), "./cmd/weaviate-server"]
@@ -112,12 +112,12 @@ def _get(site: Site, path: str) -> bytes:
     try:
         line.request("GET", path, headers={"Authorization": f"Bearer {site.password}"})
         answer = line.getresponse()
-        said = answer.read()
+        reply = answer.read()
     finally:
         line.close()
     if answer.status != 200:
-        raise NotYetError(f"HTTP {answer.status}: {said[:200].decode(errors='replace')}")
-    return said
+        raise NotYetError(f"HTTP {answer.status}: {reply[:200].decode(errors='replace')}")
+    return reply
 
 
 def _fixed_settings(site: Site) -> dict[str, str]:
