@@ -49,10 +49,10 @@ from bakeoff.pipeline.timing import (
     phase_time,
     speed_row,
     start_row,
-    timings_table,
 )
 from bakeoff.pipeline.tuning import WeightTuner
 from bakeoff.runtime.scheduler import WorkerPool
+from bakeoff.storage.schemas import TIMINGS
 from bakeoff.truth.clusters import query_clusters
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
@@ -144,7 +144,7 @@ def measure_system(
     return SystemResult(
         systems=system_row(run, system, status, reason, _sizes(system, artifacts, chunking)),
         scores=score_table(run, system.label, scored, scores.columns, measures),
-        timings=timings_table(times),
+        timings=TIMINGS.table_of_rows(times),
         latencies=latency_table(run, system.label, ids, answers),
         rankings=rankings_table(run, system.label, ids, answers, artifacts.corpus, chunking),
         passages=passages_table(answers.ranking, artifacts.corpus, chunking),
@@ -200,7 +200,7 @@ def failed_result(run: str, system: System, reason: str, phases: Sequence[Row] =
     """The row of a failed system, with the phases it completed; unknown values stay null, not zero."""
     empty = {schema.name: schema.arrow().empty_table() for schema in CELL}
     row = system_row(run, system, Status.FAILED, reason)
-    return SystemResult(**{**empty, "systems": row, "timings": timings_table(phases)})
+    return SystemResult(**{**empty, "systems": row, "timings": TIMINGS.table_of_rows(phases)})
 
 
 def scoring_inputs(

@@ -156,10 +156,7 @@ class RetrievedPassages:
         ids = self.documents["id"]
         place = _PlaceInDocument(self.documents, self.placer)
         rows = [(_chunk_id(one, ids), *place.of(one)) for one in self._passages]
-        columns = list(zip(*rows, strict=True)) or [()] * len(CHUNKS.columns)
-        return CHUNKS.table(
-            {name: list(column) for (name, _), column in zip(CHUNKS.columns, columns, strict=True)}
-        )
+        return CHUNKS.table_of_rows(rows)
 
 
 class _PlaceInDocument:

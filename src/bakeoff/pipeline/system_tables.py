@@ -263,10 +263,7 @@ def empty_searches_table(run: str, system: System, query_ids: list[str], answers
         for query, hits in zip(query_ids, result.hits, strict=False)
         if not len(hits.ids)
     ]
-    columns = list(zip(*rows, strict=True)) or [()] * len(EMPTY_SEARCHES.columns)
-    return EMPTY_SEARCHES.table(
-        {name: list(column) for (name, _), column in zip(EMPTY_SEARCHES.columns, columns, strict=True)}
-    )
+    return EMPTY_SEARCHES.table_of_rows(rows)
 
 
 def placements_table(
@@ -290,7 +287,4 @@ def placements_table(
         )
         for place, (query, one) in enumerate(zip(query_ids, answers, strict=False))
     ]
-    columns = list(zip(*rows, strict=True)) or [()] * len(PLACEMENTS.columns)
-    return PLACEMENTS.table(
-        {name: list(column) for (name, _), column in zip(PLACEMENTS.columns, columns, strict=True)}
-    )
+    return PLACEMENTS.table_of_rows(rows)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bakeoff.pipeline.system_tables import LATENCIES
-from bakeoff.storage.schemas import TIMINGS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,14 +174,6 @@ def unexplained_time_notes(timings: pa.Table) -> list[str]:
                 f"{abs(total - added) / total:.0%} of it is not explained."
             )
     return sentences
-
-
-def timings_table(rows: Iterable[Row]) -> pa.Table:
-    """The rows as a table."""
-    columns = list(zip(*rows, strict=True)) or [()] * len(TIMINGS.columns)
-    return TIMINGS.table(
-        {name: list(column) for (name, _), column in zip(TIMINGS.columns, columns, strict=True)}
-    )
 
 
 def step_times(answers: SystemAnswers) -> dict[str, np.ndarray | None]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bakeoff.errors import BakeoffError
 from bakeoff.review.pool import ReviewItem
+from bakeoff.runtime.count_text import shorten
 
 if TYPE_CHECKING:
     from bakeoff.runtime.json_client import JsonClient
@@ -93,6 +94,5 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
 
 
 def _short(text: str) -> str:
-    """One line of at most `limit` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…"
+    """One line of at most `REASON_CHARACTERS` characters."""
+    return shorten(" ".join(text.split()), REASON_CHARACTERS)

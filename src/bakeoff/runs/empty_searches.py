@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bakeoff.runs.record import EmptySearchRecord
+from bakeoff.runtime.count_text import shorten
 from bakeoff.stats.loss import NOT_IN_TEXT
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 NOTEWORTHY = 0.02
 """Searches are reported above this share of queries without a result."""
 EXAMPLES = 3
+EXAMPLE_CHARACTERS = 60
 HINTS = {
     "keywords": "Check the search engine's analyzer: it may not fit the language of the documents or the "
     "questions.",
@@ -64,7 +66,7 @@ def _sentence(alike: list[EmptySearchRecord]) -> str:
     first = alike[0]
     systems = first.system if len(alike) == 1 else f"{first.system} and {len(alike) - 1} more"
     share = f"{first.queries:,} of {first.of:,} questions ({first.queries / first.of:.0%})"
-    examples = "; ".join(f"{name}: {_shorten(text)}" for name, text in first.examples)
+    examples = "; ".join(f"{name}: {shorten(text, EXAMPLE_CHARACTERS)}" for name, text in first.examples)
     what = "keyword search" if first.search == "keywords" else f"{first.search} search"
     return (
         f"The {what} of {systems} returned nothing for {share}, e.g. {examples}. Its score reflects that, not the "
@@ -80,7 +82,3 @@ def _hint(record: EmptySearchRecord) -> str:
             "another reader for these files."
         )
     return HINTS.get(record.search, HINTS[""])
-
-
-def _shorten(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

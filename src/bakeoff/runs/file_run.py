@@ -16,7 +16,7 @@ from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.names import parse
 from bakeoff.measures.presets import preset as find_preset
 from bakeoff.pipeline.system_tables import CELL, LATENCIES
-from bakeoff.pipeline.timing import STATISTICS, timings_table
+from bakeoff.pipeline.timing import STATISTICS
 from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runs.folder import QUERIES, RunFolder
 from bakeoff.runs.record import ExcludedQuery, RunRecord
@@ -164,17 +164,10 @@ def _tables(
     ]
     untimed = [(run, system, "total", name, None, 0, UNTIMED) for system in systems for name in STATISTICS]
     return {
-        SYSTEMS: _table(SYSTEMS, rows),
-        SCORES: _table(SCORES, scored),
-        RANKINGS: _table(RANKINGS, served),
-        TIMINGS: timings_table(untimed),
+        SYSTEMS: SYSTEMS.table_of_rows(rows),
+        SCORES: SCORES.table_of_rows(scored),
+        RANKINGS: RANKINGS.table_of_rows(served),
+        TIMINGS: TIMINGS.table_of_rows(untimed),
         LATENCIES: LATENCIES.arrow().empty_table(),
-        QUERIES: _table(QUERIES, asked),
+        QUERIES: QUERIES.table_of_rows(asked),
     }
-
-
-def _table(schema: Schema, rows: Sequence[tuple[object, ...]]) -> object:
-    columns = list(zip(*rows, strict=True)) or [()] * len(schema.columns)
-    return schema.table(
-        {name: list(column) for (name, _), column in zip(schema.columns, columns, strict=True)}
-    )

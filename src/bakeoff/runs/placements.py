@@ -9,6 +9,7 @@ from bakeoff.measures.names import parse
 from bakeoff.pipeline.placement import PLACES
 from bakeoff.pipeline.system_tables import SystemResult
 from bakeoff.runs.record import PlacementRecord
+from bakeoff.runtime.count_text import shorten
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,7 +67,7 @@ def _examples(result: SystemResult, documents: pa.ChunkedArray) -> Iterator[str]
     examples = sorted(outside, key=lambda name: name.startswith(UNPLACED) and name not in texts)
     for name in examples[:EXAMPLES]:
         text: str = texts.get(name) or name if name.startswith(UNPLACED) else name
-        yield text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+        yield shorten(text, SHOWN)
 
 
 def placement_sentences(placements: Sequence[PlacementRecord], primary: str) -> tuple[str, ...]:

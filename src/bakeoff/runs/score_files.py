@@ -233,10 +233,8 @@ def query_clusters_of(truth: object) -> dict[str, str]:
         for place, items in enumerate(judged.values())
         for item, grade in items.items()
     ]
-    columns = zip((name for name, _ in JUDGMENTS.columns), zip(*rows, strict=True), strict=True)
-    table = JUDGMENTS.table({name: list(values) for name, values in columns})
     queries = [Query(name, "") for name in judged]
-    return dict(zip(judged, query_clusters(queries, table, documents), strict=True))
+    return dict(zip(judged, query_clusters(queries, JUDGMENTS.table_of_rows(rows), documents), strict=True))
 
 
 def _judgments(truth: object) -> dict[str, dict[str, int]]:

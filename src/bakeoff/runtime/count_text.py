@@ -1,4 +1,4 @@
-"""Counts with their noun, and numbers that may be unknown."""
+"""Counts with their noun, texts that may be too long, and numbers that may be unknown."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ def count(number: int, one: str, many: str = "") -> str:
 def per_second(rate: float) -> str:
     """A rate with at least one digit other than 0: "1,200/s", "3.4/s", "0.25/s"."""
     return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s"
+
+
+def shorten(text: str, most: int) -> str:
+    """The text, cut to `most` characters with an ellipsis if it is longer."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def decimal(value: float | None, digits: int, sign: str = "") -> str:

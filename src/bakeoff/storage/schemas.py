@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,13 @@ class Schema:
         import pyarrow as pa
 
         return pa.table(dict(columns), schema=self.arrow())
+
+    def table_of_rows(self, rows: Iterable[Sequence[object]]) -> pa.Table:
+        """A table of exactly this schema from rows, each with a value per column."""
+        columns = list(zip(*rows, strict=True)) or [()] * len(self.columns)
+        return self.table(
+            {name: list(column) for (name, _), column in zip(self.columns, columns, strict=True)}
+        )
 
 
 DOCUMENTS = Schema(

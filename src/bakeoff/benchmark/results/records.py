@@ -86,8 +86,6 @@ def write_rows(
     """Write rows, each with a value per column of the schema, as a Parquet file."""
     import pyarrow.parquet as pq
 
-    columns = list(zip(*rows, strict=True)) or [()] * len(schema.columns)
-    named = {name: list(column) for (name, _), column in zip(schema.columns, columns, strict=True)}
     buffer = io.BytesIO()
-    pq.write_table(schema.table(named), buffer, compression=compression)
+    pq.write_table(schema.table_of_rows(rows), buffer, compression=compression)
     write_file(path, buffer.getvalue())

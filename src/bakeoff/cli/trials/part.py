@@ -12,7 +12,7 @@ from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.output import with_json
 from bakeoff.cli.trials.store import store
 from bakeoff.errors import ModelNotFoundError, SettingError
-from bakeoff.runtime.count_text import count
+from bakeoff.runtime.count_text import count, shorten
 from bakeoff.types import JsonObject
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _print_retriever(trial: RetrieverTrial) -> None:
             f"{one.score:.4g}" if one.score is not None else "–",
             one.how,
             _place(one),
-            _short(one.text),
+            shorten(" ".join(one.text.split()), WIDTH),
         ]
         for rank, one in enumerate(trial.rows, 1)
     ]
@@ -199,8 +199,3 @@ def _print_retriever(trial: RetrieverTrial) -> None:
 def _place(one: Any) -> str:
     where = f" {one.start}–{one.end}" if one.end else ""
     return f"{one.document or one.given or '–'}{where}"
-
-
-def _short(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= WIDTH else f"{flat[: WIDTH - 1]}…"

@@ -39,8 +39,7 @@ def tied_rows(scored: ScoringInputs, measures: list[Measure]) -> dict[Unit, list
 def ties_table(run: str, system: str, rows_by_unit: dict[Unit, list[TieRow]]) -> pa.Table:
     """Return the rows as a table, by unit."""
     rows = [(run, system, *row) for unit in rows_by_unit for row in rows_by_unit[unit]]
-    columns = list(zip(*rows, strict=True)) or [()] * len(TIES.columns)
-    return TIES.table({name: list(column) for (name, _), column in zip(TIES.columns, columns, strict=True)})
+    return TIES.table_of_rows(rows)
 
 
 def any_equal(scored: ScoringInputs) -> bool:

@@ -13,7 +13,8 @@ from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.runs.checks.corpus import check_leaks, copied_queries, find_leaks
 from bakeoff.runs.checks.findings import Finding
 from bakeoff.runs.checks.queries import check_repeated
-from bakeoff.runs.checks.text import name_some, number
+from bakeoff.runs.checks.text import name_some
+from bakeoff.runtime.count_text import count
 from bakeoff.truth.queries import QuerySet
 from bakeoff.types import Unit
 
@@ -90,6 +91,6 @@ def _note(findings: list[Finding]) -> str:
     return (
         first
         if len(findings) == 1
-        else f"{number(len(findings), 'query', 'queries')} ({name_some(names)}) have the same warning; "
+        else f"{count(len(findings), 'query', 'queries')} ({name_some(names)}) have the same warning; "
         f"the first: {first}"
     )

@@ -57,8 +57,8 @@ from bakeoff.runs.checks.findings import (
 from bakeoff.runs.checks.power import power_of
 from bakeoff.runs.checks.queries import check_queries, check_sections
 from bakeoff.runs.checks.targets import check_targets
-from bakeoff.runs.checks.text import number
 from bakeoff.runs.checks.truth import check_truth, query_rows, rule_rows
+from bakeoff.runtime.count_text import count
 from bakeoff.runtime.events import Emit, no_listener
 from bakeoff.storage.cache import Cache
 from bakeoff.storage.consent import require_code
@@ -366,7 +366,7 @@ def check_automation(queries: QuerySet) -> Iterator[Finding]:
     listed = ", ".join(f"{name or 'without category'} {count}" for name, count in words.items())
     total = sum(words.values())
     text = (
-        f"{number(total, 'query', 'queries')} of {len(queries.queries)} ({listed}) are judged by words that occur in a "
+        f"{count(total, 'query', 'queries')} of {len(queries.queries)} ({listed}) are judged by words that occur in a "
         "text, with no count of what should be found: right answers in other words count as wrong, so P, Hit and RR "
         "are lower bounds as far as the words' hits are right; R, nDCG and differences are not. Let people judge them: "
         "bakeoff review serve RUN."

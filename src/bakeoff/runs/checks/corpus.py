@@ -11,7 +11,8 @@ from bakeoff.pipeline.reading.encodings import documents_with_a_mark, encoding_s
 from bakeoff.runs.checks.findings import CorpusFacts, Finding, Level
 from bakeoff.runs.checks.leaks import RUN, Leak, leaks
 from bakeoff.runs.checks.queries import is_imported
-from bakeoff.runs.checks.text import name_some, number, quote
+from bakeoff.runs.checks.text import name_some, quote
+from bakeoff.runtime.count_text import count
 from bakeoff.truth.leaked_sentences import LEAK
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.rules import CharacterRange, Rule, SpansRule, leaves
@@ -95,7 +96,7 @@ def _share(queries: QuerySet, leaks: Sequence[Leak], example: str) -> Finding:
     """The share of queries that occur in documents, if that doesn't stop the run."""
     names, total = [queries.queries[leak.query].id for leak in leaks], len(queries.queries)
     text = (
-        f"{len(names):,} of {number(total, 'query', 'queries')} ({len(names) / total:.0%}) occur word for word in a"
+        f"{len(names):,} of {count(total, 'query', 'queries')} ({len(names) / total:.0%}) occur word for word in a"
         f" document ({name_some(names)}; {names[0]} in {example}), which favours word search."
     )
     return Finding(
@@ -121,12 +122,12 @@ def _synthetic(queries: QuerySet, leaks: list[Leak]) -> Iterator[Finding]:
     tagged = [query.id for query in copies if LEAK in query.tags]
     others = [query.id for query in copies if LEAK not in query.tags]
     if tagged:
-        named = f"{number(len(tagged), 'synthetic query', 'synthetic queries')} ({name_some(tagged)})"
+        named = f"{count(len(tagged), 'synthetic query', 'synthetic queries')} ({name_some(tagged)})"
         text = f"{named} {'occurs' if len(tagged) == 1 else 'occur'} verbatim in the corpus"
         fix = "A run blanks these sentences before it embeds the documents."
         yield Finding("note", "leak-synthetic", queries.name, f"{text} (tagged {LEAK}). {fix}")
     if others:
-        text = f"{number(len(others), 'synthetic query', 'synthetic queries')} ({name_some(others)}) share {RUN} words"
+        text = f"{count(len(others), 'synthetic query', 'synthetic queries')} ({name_some(others)}) share {RUN} words"
         fix = "They favour word search: reword them, or read their scores separately."
         yield Finding(
             "warning", "leak-synthetic", queries.name, f"{text} or all of their words with a document. {fix}"

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from bakeoff.measures.conventions import Conventions
 from bakeoff.runs.checks.findings import Finding
-from bakeoff.runs.checks.text import name_some, number, quote
+from bakeoff.runs.checks.text import name_some, quote
+from bakeoff.runtime.count_text import count
 from bakeoff.truth.duplicates import SimilarQueries, find_similar
 from bakeoff.truth.problems import Problem
 from bakeoff.truth.queries import QuerySet
@@ -130,9 +131,7 @@ def _negatives(queries: QuerySet) -> Iterator[Finding]:
         yield Finding("error", "negative", queries.name, text)
     elif negative:
         have = "has" if len(negative) == 1 else "have"
-        text = (
-            f"{number(len(negative), 'query', 'queries')} {have} no right answer ({name_some(negative, 5)})"
-        )
+        text = f"{count(len(negative), 'query', 'queries')} {have} no right answer ({name_some(negative, 5)})"
         how = "by its top score (AUROC)" if len(negative) == 1 else "as false alarms"
         yield Finding(
             "note", "negative", queries.name, f"{text}: scored separately {how}, not part of any other mean."

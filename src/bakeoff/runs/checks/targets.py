@@ -14,7 +14,8 @@ from bakeoff.measures.names import Measure, parse
 from bakeoff.runs.checks.ceilings import Ceilings, mean_of_known
 from bakeoff.runs.checks.context import ValidationContext
 from bakeoff.runs.checks.findings import Finding, TargetCheck
-from bakeoff.runs.checks.text import name_some, number
+from bakeoff.runs.checks.text import name_some
+from bakeoff.runtime.count_text import count
 from bakeoff.truth.minimums import accuracy_measure, accuracy_minimum
 from bakeoff.types import Unit
 
@@ -116,6 +117,6 @@ def _short_of(material: ValidationContext, measure: Measure, value: float) -> st
     few = [q.id for q, n in zip(material.queries.queries, counts, strict=True) if 0 < n < needed]
     have = "has" if len(few) == 1 else "have"
     return (
-        f"{number(len(few), 'query', 'queries')} {have} fewer than {needed} relevant {measure.unit}s "
+        f"{count(len(few), 'query', 'queries')} {have} fewer than {needed} relevant {measure.unit}s "
         f"({name_some(few)}). Rprec can always reach 1."
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bakeoff.runtime.count_text import shorten
+
 SHOWN = 3
 
 
@@ -15,10 +17,4 @@ def name_some(names: Sequence[str], most: int = SHOWN) -> str:
 
 def quote(text: str, longest: int = 60) -> str:
     """A text in quotes on one line, truncated if long."""
-    line = " ".join(text.split())
-    return f'"{line if len(line) <= longest else line[: longest - 1] + "…"}"'
-
-
-def number(count: int, one: str, many: str = "") -> str:
-    """A count with its noun: 1 query, 2 queries."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f'"{shorten(" ".join(text.split()), longest)}"'

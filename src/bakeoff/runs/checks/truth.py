@@ -9,7 +9,8 @@ import numpy as np
 from bakeoff.measures.names import parse
 from bakeoff.runs.checks.context import ValidationContext
 from bakeoff.runs.checks.findings import Finding, RuleRow, TruthRow
-from bakeoff.runs.checks.text import name_some, number
+from bakeoff.runs.checks.text import name_some
+from bakeoff.runtime.count_text import count
 from bakeoff.truth.problems import Problem
 from bakeoff.truth.queries import QuerySet
 from bakeoff.types import Unit
@@ -104,14 +105,14 @@ def _chunk_bound(material: ValidationContext) -> Iterator[Finding]:
     bound = _bound_queries(material)
     sets = [_pairs(judged.query, judged.item) for judged in material.unit_judgments(Unit.DOCUMENT).values()]
     differ = {query for one in sets for query, item in one for other in sets if (query, item) not in other}
-    count = number(len(bound), "query", "queries")
+    queries = count(len(bound), "query", "queries")
     by_document = (
         "By document it is the same under each of them"
         if not differ
-        else f"Even by document the truth of {number(len(differ), 'query', 'queries')} differs between them"
+        else f"Even by document the truth of {count(len(differ), 'query', 'queries')} differs between them"
     )
     text = (
-        f"the truth of {count} ({name_some(bound)}) is bound to chunks, so it can't compare the chunkers"
+        f"the truth of {queries} ({name_some(bound)}) is bound to chunks, so it can't compare the chunkers"
         f" {name_some(list(material.chunkings))}: a long chunk meets a condition more easily. {by_document}."
         " Use over: documents or over: sections in the rules, or a single chunker."
     )
