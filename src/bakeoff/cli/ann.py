@@ -152,22 +152,22 @@ def _show(outcome: AnnOutcome, folder: Path) -> None:
 
 def _points_table(outcome: AnnOutcome) -> None:
     """Print recall and speed of each point, as two tables that fit a terminal."""
-    k, threads, found = outcome.options.k, outcome.options.threads, outcome.points()
-    if not found:
+    k, threads, points = outcome.options.k, outcome.options.threads, outcome.points()
+    if not points:
         return
     recall = ["", "store", "setting", f"kNN@{k}", f"R100@{k} (of {min(1.0, k / 100):g})", f"P@{k}", "MRR"]
     flags = outcome.on_front()
     target = outcome.options.target
-    rows = [_recall_row(point, flag, target) for point, flag in zip(found, flags, strict=True)]
+    rows = [_recall_row(point, flag, target) for point, flag in zip(points, flags, strict=True)]
     console.table(recall, rows, right=(3, 4, 5, 6))
     console.print_line("● on the Pareto front of recall and speed", style="dim")
     console.print_line()
     speed = ["store", "setting", "p50 ms", "p90", "p95", "p99", "QPS 1/mean", "QPS ×1", "IQR"]
     speed += [f"QPS ×{threads}"] if threads > 1 else []
-    console.table(speed, [_speed_row(point, threads) for point in found], right=tuple(range(2, len(speed))))
-    if any(point.harness_over_limit for point in found):
+    console.table(speed, [_speed_row(point, threads) for point in points], right=tuple(range(2, len(speed))))
+    if any(point.harness_over_limit for point in points):
         console.warn("! the harness takes more than 5 % of that figure; the store is faster than shown")
-    for point in found:
+    for point in points:
         if point.cut_short:
             kept = (
                 "the figures are from that run"
@@ -176,16 +176,16 @@ def _points_table(outcome: AnnOutcome) -> None:
             )
             runs = count(point.cut_short, "run")
             console.warn(f"{point.system} {point.setting}: {runs} ended early ({point.stopped}); {kept}")
-    for note in dict.fromkeys(row.note for point in found for row in point.latencies if row.note):
+    for note in dict.fromkeys(row.note for point in points for row in point.latencies if row.note):
         console.print_line(f"– {note}", style="dim")
 
 
 def _recall_row(point: SweepPoint, on_front: bool, target: float | None) -> list[str]:
     from bakeoff.benchmark.results.speeds import recall_text
 
-    found, recall = point.quality, point.knn.median
+    quality, recall = point.quality, point.knn.median
     shown = "–" if recall is None else recall_text(recall, target)
-    others = (decimal(value, 4) for value in (found.r100, found.precision, found.mrr))
+    others = (decimal(value, 4) for value in (quality.r100, quality.precision, quality.mrr))
     return ["●" if on_front else "", point.system, point.setting, shown, *others]
 
 

@@ -34,8 +34,8 @@ def info() -> None:
     rows = cache.use()
     shared = cache.remote.use() if isinstance(cache, RemoteBackedCache) else []
     url = cache.url if isinstance(cache, RemoteBackedCache) else None
-    found = {"folder": str(cache.root), "stages": _stages(rows)}
-    console.print_json(found | ({"shared": url, "shared_stages": _stages(shared)} if url else {}))
+    summary = {"folder": str(cache.root), "stages": _stages(rows)}
+    console.print_json(summary | ({"shared": url, "shared_stages": _stages(shared)} if url else {}))
     _show(rows, str(cache.root))
     if url:
         console.print_line()
@@ -52,9 +52,9 @@ def clear(
     from bakeoff.storage.weights import home_folder
 
     cache = open_cache(home_folder() / "cache")
-    known = [row.stage for row in cache.use()]
-    if stage is not None and stage not in known:
-        raise SettingError(f"the cache has no stage {stage!r}. Stages: {', '.join(known) or 'none'}.")
+    stages = [row.stage for row in cache.use()]
+    if stage is not None and stage not in stages:
+        raise SettingError(f"the cache has no stage {stage!r}. Stages: {', '.join(stages) or 'none'}.")
     if not yes:
         typer.confirm(f"Remove {stage or 'everything'} from {cache.root}?", abort=True)
     on_servers = _on_servers(cache.root) if stage in (None, "index") else 0

@@ -316,12 +316,12 @@ def _print_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool) 
     from bakeoff.report.run_history import comparison_json, runs_grid
     from bakeoff.runs.compare_runs import compare_runs
 
-    found = compare_runs(opened.results, measure, allow_mixed=allow_mixed)
-    console.print_json(lambda: {**comparison_json(found), "truth": opened.truth})
-    grid = runs_grid(found)
-    console.print_line(f"{found.comparison.measure} of {len(opened.results)} runs, paired by question")
+    comparison = compare_runs(opened.results, measure, allow_mixed=allow_mixed)
+    console.print_json(lambda: {**comparison_json(comparison), "truth": opened.truth})
+    grid = runs_grid(comparison)
+    console.print_line(f"{comparison.comparison.measure} of {len(opened.results)} runs, paired by question")
     console.table(grid.headings, grid.rows, right=range(grid.left, len(grid.headings)))
-    _print_questions(found.comparison.questions)
+    _print_questions(comparison.comparison.questions)
     print_truth(opened.sentence)
 
 

@@ -87,17 +87,17 @@ def explain(
     if difference is not None:
         _explain_difference(measure, difference, qrels, run)
         return
-    found = explain_measure(measure)
-    console.print_json(found)
-    console.print_line(f"{found.name}   {found.meaning}")
+    explanation = explain_measure(measure)
+    console.print_json(explanation)
+    console.print_line(f"{explanation.name}   {explanation.meaning}")
     rows = [
-        ("formula", found.formula),
-        ("counts", found.unit.removeprefix("counts ")),
-        ("range", f"{found.range}, {found.direction}; ceiling {found.ceiling}"),
-        ("unjudged", found.unjudged),
-        ("needs", found.needs),
-        ("also called", ", ".join(found.also_called)),
-        ("note", found.note),
+        ("formula", explanation.formula),
+        ("counts", explanation.unit.removeprefix("counts ")),
+        ("range", f"{explanation.range}, {explanation.direction}; ceiling {explanation.ceiling}"),
+        ("unjudged", explanation.unjudged),
+        ("needs", explanation.needs),
+        ("also called", ", ".join(explanation.also_called)),
+        ("note", explanation.note),
     ]
     console.table(["", ""], [[name, text] for name, text in rows if text])
 
@@ -108,15 +108,17 @@ def _explain_difference(measure: str, query: str, qrels: Path | None, run: Path 
 
     if qrels is None or run is None:
         raise SettingError("--difference also needs --qrels FILE and --run FILE.")
-    found = explain_difference(read_qrels(qrels), read_run(run, by_rank=False).by_query, query, measure)
-    console.print_json(found)
-    console.print_line(f"{found.measure} of query {found.query} is {decimal(found.value, 4)}")
-    rows = [[decimal(variant.value, 4), variant.label, variant.reason] for variant in found.variants]
+    explanation = explain_difference(read_qrels(qrels), read_run(run, by_rank=False).by_query, query, measure)
+    console.print_json(explanation)
+    console.print_line(
+        f"{explanation.measure} of query {explanation.query} is {decimal(explanation.value, 4)}"
+    )
+    rows = [[decimal(variant.value, 4), variant.label, variant.reason] for variant in explanation.variants]
     console.table(["value", "as computed by", "because"], rows, right=(0,))
 
 
 def _as_json(result: Evaluation, per_query: bool) -> dict[str, object]:
-    found: dict[str, object] = {
+    values: dict[str, object] = {
         "mean": result.mean,
         "bounds": {name: [ends.low, ends.high] if ends else None for name, ends in result.bounds.items()},
         "queries": result.counts,
@@ -124,7 +126,7 @@ def _as_json(result: Evaluation, per_query: bool) -> dict[str, object]:
         "rank_conflicts": list(result.rank_conflicts),
         "conventions": result.conventions.to_dict(),
     }
-    return {**found, "per_query": result.per_query} if per_query else found
+    return {**values, "per_query": result.per_query} if per_query else values
 
 
 def _print_excluded(result: Evaluation) -> None:

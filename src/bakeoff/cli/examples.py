@@ -24,9 +24,9 @@ def examples() -> None:
     """List the bundled examples and what each one teaches."""
     from bakeoff.examples import examples as installed
 
-    found = installed()
-    console.print_json([{"name": one.name, "what": one.title, "lesson": one.lesson} for one in found])
-    for one in found:
+    bundled = installed()
+    console.print_json([{"name": one.name, "what": one.title, "lesson": one.lesson} for one in bundled])
+    for one in bundled:
         console.print_line(f"{one.name:<11}{one.title}")
         console.print_line(f"{'':<11}{one.lesson}", style="dim")
         console.print_line(f"{'':<11}bakeoff demo {one.name}")

@@ -97,17 +97,17 @@ def _add_endpoint(experiment: Path, url: str, body: str | None, question: str | 
     from bakeoff.runs.live.part_trials import corpus_of, first_title
 
     corpus = corpus_of(experiments.load(experiment))
-    asked = question or first_title(corpus)
+    text = question or first_title(corpus)
     template = None if body is None else given_value(body, "--body")
-    found = probe_endpoint(url, template, asked, frozenset(corpus.documents["id"].to_pylist()))
+    endpoint = probe_endpoint(url, template, text, frozenset(corpus.documents["id"].to_pylist()))
     with experiment.open("a", encoding="utf-8") as file:
-        file.write(found.yaml_text())
-    results = count(found.results, "result")
+        file.write(endpoint.yaml_text())
+    results = count(endpoint.results, "result")
     console.print_line(
-        f"endpoint  {results} for {asked!r}, of which {found.known} name a document of the corpus"
+        f"endpoint  {results} for {text!r}, of which {endpoint.known} name a document of the corpus"
     )
     for name in ("hits", "id", "text", "score", "start", "end"):
-        if (path := getattr(found, name)) is not None:
+        if (path := getattr(endpoint, name)) is not None:
             console.print_line(f"{name:<9} {path}")
     console.print_line(f"Check     bakeoff test retriever current --experiment {experiment}")
 
@@ -139,13 +139,13 @@ def _init_table(documents: Path, questions: Path | None, into: Path, *, force: b
         console.print_line(f"not used  {', '.join(summary.left_out)}")
     text = None
     if questions is not None:
-        found = inspect_questions(questions, summary)
-        console.print_line(f"questions {found.text}, answered by the document in {found.document}")
-        if found.known < 1:
+        columns = inspect_questions(questions, summary)
+        console.print_line(f"questions {columns.text}, answered by the document in {columns.document}")
+        if columns.known < 1:
             console.warn(
-                f"{1 - found.known:.0%} of the rows name a document that is not in {documents.name}."
+                f"{1 - columns.known:.0%} of the rows name a document that is not in {documents.name}."
             )
-        text = _query_text(questions, found)
+        text = _query_text(questions, columns)
     experiment, queries = scaffold.write_experiment(summary, into, force=force, queries_file=text)
     console.print_line(f"wrote     {experiment} and {queries}")
     write = "" if text else f", write questions in {queries} (bakeoff suggest drafts some)"

@@ -76,9 +76,9 @@ def _readers() -> list[dict[str, object]]:
     """Readers with the kinds of documents they read."""
     from bakeoff import registry
 
-    found = {entry.name for entry in registry.entries("readers") if not entry.missing}
+    names = {entry.name for entry in registry.entries("readers") if not entry.missing}
     return [
-        {"name": row["name"], "reads": _kinds(row["name"]) if row["name"] in found else ""}
+        {"name": row["name"], "reads": _kinds(row["name"]) if row["name"] in names else ""}
         | {"what": row["what"], "parameters": row["parameters"]}
         for row in _plugins("readers")
     ]
@@ -124,8 +124,8 @@ def _declared_gaps() -> dict[str, dict[str, str]]:
     """The declared gaps of each installed store: ability to reason."""
     from bakeoff import registry
 
-    found = [entry.name for entry in registry.entries("stores") if not entry.missing]
-    return {name: dict(getattr(registry.load("stores", name), "gaps", {})) for name in found}
+    names = [entry.name for entry in registry.entries("stores") if not entry.missing]
+    return {name: dict(getattr(registry.load("stores", name), "gaps", {})) for name in names}
 
 
 def _first_line(plugin: object) -> str:

@@ -85,11 +85,11 @@ class RunTools:
     def explain_run(self, run: str) -> Json:
         """The recommendation of a run, how sure it is, what would change it, and every system with its interval."""
         result = self._open(run)
-        found = result.recommendation
+        recommendation = result.recommendation
         return {
-            "recommendation": found.sentence if found else "No system finished.",
-            "strength": str(found.strength) if found else None,
-            "details": dict(found.lines) if found else {},
+            "recommendation": recommendation.sentence if recommendation else "No system finished.",
+            "strength": str(recommendation.strength) if recommendation else None,
+            "details": dict(recommendation.lines) if recommendation else {},
             "verdict": result.verdict.sentence if result.done else "",
             "reasons": list(result.verdict.reasons) if result.done else [],
             "measure": result.record.primary,
@@ -135,8 +135,8 @@ class RunTools:
 
     def _names(self) -> list[str]:
         """The runs in this folder; links that lead out of it are ignored."""
-        found = [path.parent for path in sorted(self._folder.glob("*/run.json"))]
-        return [one.name for one in found if one.resolve().parent == self._folder]
+        folders = [path.parent for path in sorted(self._folder.glob("*/run.json"))]
+        return [one.name for one in folders if one.resolve().parent == self._folder]
 
 
 def _record_row(folder: Path) -> Json:
@@ -158,14 +158,14 @@ def _record_row(folder: Path) -> Json:
 
 
 def _system_rows(result: Result) -> list[Json]:
-    found = result.summaries(result.record.primary)
+    summaries = result.summaries(result.record.primary)
     return [
         {
             "letter": letter,
             "system": system,
-            "mean": found[system].mean,
-            "interval": [found[system].interval.low, found[system].interval.high],
-            "questions": found[system].n,
+            "mean": summaries[system].mean,
+            "interval": [summaries[system].interval.low, summaries[system].interval.high],
+            "questions": summaries[system].n,
         }
         for letter, system in result.letters.items()
     ]

@@ -79,9 +79,9 @@ _SHOWN_ENGINES = ("name", "engine", "weights")
 
 def _show_all(listed: list[JsonObject]) -> None:
     """The catalogue, then the embedders for other models; all columns are in the JSON."""
-    known = [row for row in listed if row["MB"] is not None]
+    sized = [row for row in listed if row["MB"] is not None]
     others = [row for row in listed if row["MB"] is None]
-    for title, columns, rows in (("", _SHOWN, known), ("Other models run on:", _SHOWN_ENGINES, others)):
+    for title, columns, rows in (("", _SHOWN, sized), ("Other models run on:", _SHOWN_ENGINES, others)):
         if title:
             console.print_line()
             console.print_line(title)

@@ -73,7 +73,7 @@ def report(
     from bakeoff.review.reviewed_run import open_runs, same_truth
     from bakeoff.runs.compare_runs import compare_runs
 
-    wanted = _brief_formats(formats) if brief else _formats(formats)
+    chosen = _brief_formats(formats) if brief else _formats(formats)
     folder = out or run
     first, *others = open_runs(
         [run, *(also or ())], workers_of(executor), trust=trust, reviews=review or (), truth=truth.value
@@ -86,10 +86,10 @@ def report(
     folder.mkdir(parents=True, exist_ok=True)
     runs = same_truth([result, *others])
     if brief:
-        paths = write_brief(result, folder, wanted)
+        paths = write_brief(result, folder, chosen)
     else:
         more = (runs_section(compare_runs(runs.results), runs.sentence),) if others else ()
-        paths = write(result, folder, wanted, more)
+        paths = write(result, folder, chosen, more)
     console.print_paths("Report", paths)
 
 
@@ -112,13 +112,13 @@ def final_report(
     from bakeoff.review.reviewed_run import open_runs
 
     open_review(review or run)
-    wanted = _formats(formats)
+    chosen = _formats(formats)
     (result,) = open_runs([run], trust=trust, reviews=[review] if review else ())
     for folder_of_sizes in measured or ():
         attach(run, folder_of_sizes)
     folder = out or run
     folder.mkdir(parents=True, exist_ok=True)
-    paths = write(result, folder, wanted)
+    paths = write(result, folder, chosen)
     print_result(result, None, verbose=True)
     console.print_paths("Report", paths)
 
@@ -130,18 +130,18 @@ def _brief_formats(text: str) -> list[str]:
 
     if text == USUAL_FORMATS:
         return usual_formats()
-    wanted = _formats(text)
-    if unknown := [word for word in wanted if word not in PAGES]:
+    chosen = _formats(text)
+    if unknown := [word for word in chosen if word not in PAGES]:
         raise SettingError(f"--brief is not written as {unknown[0]}. Choose from {', '.join(PAGES)}.")
-    return wanted
+    return chosen
 
 
 def _formats(text: str) -> list[str]:
-    wanted = [word.strip() for word in text.split(",") if word.strip()]
-    unknown = [word for word in wanted if word not in FORMATS]
-    if unknown or not wanted:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    unknown = [word for word in words if word not in FORMATS]
+    if unknown or not words:
         raise SettingError(f"{text!r} is not a format. Choose from {', '.join(FORMATS)}.")
-    return list(dict.fromkeys(wanted))
+    return list(dict.fromkeys(words))
 
 
 def dashboard(

@@ -154,8 +154,10 @@ def _print_depths(result: Result) -> None:
         from bakeoff.benchmark.results.configurations import read_configurations
         from bakeoff.report.sections.depths import speed_sentences
 
-        found = read_configurations(result)
-        for place, text in enumerate(speed_sentences(found, result.record.seed) if found else ()):
+        configurations = read_configurations(result)
+        for place, text in enumerate(
+            speed_sentences(configurations, result.record.seed) if configurations else ()
+        ):
             print_field("" if place else "Speed", text)
 
 
@@ -165,12 +167,14 @@ def _depths_json(result: Result) -> dict[str, object]:
         return {}
     from bakeoff.benchmark.results.configurations import read_configurations
 
-    found = read_configurations(result)
-    if found is None:
+    configurations = read_configurations(result)
+    if configurations is None:
         return {}
-    depths = sorted({k for system in found.systems for k in found.depths(system)})
+    depths = sorted({k for system in configurations.systems for k in configurations.depths(system)})
     pairs = [
-        {"top_k": k, **asdict(pair)} for k in depths for pair in found.compare("qps", k, result.record.seed)
+        {"top_k": k, **asdict(pair)}
+        for k in depths
+        for pair in configurations.compare("qps", k, result.record.seed)
     ]
     return {"speed_comparisons": pairs}
 

@@ -280,9 +280,9 @@ def _is_experiment(text: str) -> bool:
     return path.suffix in (".yaml", ".yml") or (path / "bakeoff.yaml").is_file()
 
 
-def _refuse_vector_options(given: Mapping[str, object]) -> None:
+def _refuse_vector_options(options: Mapping[str, object]) -> None:
     """Raise SettingError if an experiment got an option of vector datasets."""
-    for name, value in given.items():
+    for name, value in options.items():
         if value is not None:
             raise SettingError(f"{name} applies only to vector datasets; leave it out for an experiment.")
 
@@ -335,12 +335,12 @@ def _print_documents(outcome: DocumentScaleOutcome) -> None:
 
 def _print_tables(tables: Mapping[str, ScaleTable], failed: Mapping[str, str]) -> None:
     """Print the tables that have rows, with their notes, and what failed."""
-    for title, found in tables.items():
-        if found.rows:
+    for title, table in tables.items():
+        if table.rows:
             console.print_line()
             console.print_line(title, style="bold")
-            console.table(list(found.headers), [list(row) for row in found.rows], right=found.right)
-            for note in found.notes:
+            console.table(list(table.headers), [list(row) for row in table.rows], right=table.right)
+            for note in table.notes:
                 console.print_line(f"– {note}", style="dim")
     for label, why in failed.items():
         console.warn(f"{label}: {why}")

@@ -90,16 +90,16 @@ def status(names: Names = None) -> None:
     """
     from bakeoff.runtime.servers import control
 
-    found = [control.status(server) for server in control.choose_servers(names or [])]
-    console.print_json(found)
+    states = [control.status(server) for server in control.choose_servers(names or [])]
+    console.print_json(states)
     headers = ["server", "state", "pid", "MB", "since"]
-    console.table(headers, [_cells(one) for one in found], right=(2, 3))
-    for one in found:
+    console.table(headers, [_cells(one) for one in states], right=(2, 3))
+    for one in states:
         if one.address:
             console.print_line(f"{one.name}: {one.address} ({one.version})")
         if one.note:
             console.print_line(f"{one.name}: {one.note}", style="dim")
-    if any(one.state in ("crashed", "not answering") for one in found):
+    if any(one.state in ("crashed", "not answering") for one in states):
         raise typer.Exit(1)
 
 
@@ -133,7 +133,7 @@ def collections(
         store = _connected_store(name, set_ or [], folder)
         try:
             found = [(collection, _belongs_to_cache(collection)) for collection in store.collections()]
-            shown = [(one, known) for one, known in found if not (unused and known)]
+            shown = [(one, used) for one, used in found if not (unused and used)]
             _show_collections(name, shown)
             listed = count(len(shown), "collection")
             if drop and shown and (yes or typer.confirm(f"Remove {listed} from {name}?", abort=True)):
@@ -179,10 +179,8 @@ def _belongs_to_cache(collection: str) -> bool:
 
 
 def _show_collections(name: str, rows: Sequence[tuple[str, bool]]) -> None:
-    console.print_json([{"collection": one, "in_cache": known} for one, known in rows])
+    console.print_json([{"collection": one, "in_cache": used} for one, used in rows])
     if rows:
-        console.table(
-            ["collection", "in this cache"], [[one, "yes" if known else "no"] for one, known in rows]
-        )
+        console.table(["collection", "in this cache"], [[one, "yes" if used else "no"] for one, used in rows])
     else:
         console.print_line(f"{name} has no collections to list.")

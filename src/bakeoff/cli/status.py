@@ -105,20 +105,20 @@ def _review(path: Path, record: RunRecord, review_folders: Mapping[str, Path]) -
     return {"passages": len(state.pool.items), "decided": state.decided, "questions": questions}
 
 
-def _review_line(path: Path, found: Mapping[str, int], folder: Path | None) -> str:
+def _review_line(path: Path, counts: Mapping[str, int], folder: Path | None) -> str:
     """A review's progress and the next command; `folder` is a review that the user named."""
-    done = found["decided"] == found["passages"]
+    done = counts["decided"] == counts["passages"]
     then = f"bakeoff final-report {path}" if done else f"bakeoff review next {folder or path}"
     if done and folder:
         then = f"{then} --review {folder}"
     return (
-        f"{found['decided']:,} of {found['passages']:,} passages decided, {found['questions']:,} questions judged "
+        f"{counts['decided']:,} of {counts['passages']:,} passages decided, {counts['questions']:,} questions judged "
         f"completely: {then}"
     )
 
 
-def _share_decided(found: Mapping[str, int] | None) -> str:
-    return "–" if found is None else f"{found['decided']:,} of {found['passages']:,}"
+def _share_decided(counts: Mapping[str, int] | None) -> str:
+    return "–" if counts is None else f"{counts['decided']:,} of {counts['passages']:,}"
 
 
 def _print_progress(progress: RunProgress) -> None:
@@ -167,8 +167,8 @@ def _runs(folder: Path) -> list[tuple[Path, RunRecord]]:
     )
     if not paths:
         raise DataError(f"{folder} contains no runs. Start one with: bakeoff run")
-    found = [(path, read_record(path)) for path in paths]
-    return sorted(found, key=lambda item: item[1].started)
+    records = [(path, read_record(path)) for path in paths]
+    return sorted(records, key=lambda item: item[1].started)
 
 
 def _progress(path: Path, record: RunRecord) -> dict[str, int]:

@@ -158,8 +158,8 @@ def ask(
     if console.has_room(len(answers), NARROWEST):
         _print_side_by_side(answers, question)
         return 0
-    for label, found in answers:
-        _print_answer(label, found, question)
+    for label, passages in answers:
+        _print_answer(label, passages, question)
     return 0
 
 
@@ -172,12 +172,12 @@ def _print_side_by_side(answers: list[tuple[str, list[FoundPassage]]], question:
     console.print_side_by_side(rows, _words(question))
 
 
-def _cell(found: list[FoundPassage], rank: int, question: str) -> str:
+def _cell(passages: list[FoundPassage], rank: int, question: str) -> str:
     from bakeoff.cli.views.sanitise import one_line
 
-    if rank >= len(found):
-        return "" if found or rank else "nothing found"
-    one = found[rank]
+    if rank >= len(passages):
+        return "" if passages or rank else "nothing found"
+    one = passages[rank]
     return f"{one_line(_place(one))}\n{_excerpt(one.text, question)}"
 
 
@@ -185,12 +185,12 @@ def _place(one: FoundPassage) -> str:
     return f"{one.rank}  {one.document}  characters {one.start}–{one.end}  {one.score:.4g}"
 
 
-def _print_answer(label: str, found: list[FoundPassage], question: str) -> None:
+def _print_answer(label: str, passages: list[FoundPassage], question: str) -> None:
     console.print_line("")
     console.print_line(label)
-    if not found:
+    if not passages:
         console.print_line("  nothing found")
-    for one in found:
+    for one in passages:
         console.print_line(f"  {_place(one)}")
         console.print_excerpt(_excerpt(one.text, question), _words(question), indent=5)
 

@@ -74,7 +74,7 @@ def build_report(result: Result) -> Report:
     grid = read_grid(result)
     comparison, verdict = _compare_and_decide(result)
     notes = measure_notes(result, grid)
-    found = {note.key: mean_scores(grid, note.key) for note in notes}
+    means = {note.key: mean_scores(grid, note.key) for note in notes}
     higher = notes[0].higher_is_better
     ordered = result.ordered
     systems = systems_table(result, grid, notes, ordered, verdict)
@@ -85,7 +85,7 @@ def build_report(result: Result) -> Report:
     advice = result.recommendation
     found_trades = trades(systems, higher, bill, advice.decided_by if advice else ())
     return Report(
-        headline=headline(result, grid, systems, found, verdict, back.notes),
+        headline=headline(result, grid, systems, means, verdict, back.notes),
         systems=systems,
         pairs=pairs_to_show(comparison, ordered, grid) if comparison else None,
         trades=found_trades,
@@ -124,8 +124,8 @@ def _breakdowns(result: Result, grid: ScoreGrid, systems: SystemsTable) -> tuple
     incomplete = {name: result.incomplete(name) for name in measures}
     grouping = Grouping(measures, shown, result.record.seed, incomplete)
     labels = (*LABELS, *_grouping_tags(grid)) if shown else ()
-    found = [breakdown(grid, grouping, label) for label in labels]
-    return tuple(one for one in found if one is not None)
+    tables = [breakdown(grid, grouping, label) for label in labels]
+    return tuple(one for one in tables if one is not None)
 
 
 def _grouping_tags(grid: ScoreGrid) -> list[str]:

@@ -169,24 +169,24 @@ def _cells(entry: HistoryEntry, references: Mapping[str, str]) -> list[str]:
 NOTE = "Scores are paired by question. Compare latencies and speeds within one run only."
 
 
-def runs_section(found: RunsComparison, truth: str) -> ReportSection:
+def runs_section(comparison: RunsComparison, truth: str) -> ReportSection:
     """The section of a report; `truth` is whose judgments were used."""
-    grid = runs_grid(found)
-    best = found.comparison.best
-    runs = len({system.run for system in found.systems})
+    grid = runs_grid(comparison)
+    best = comparison.comparison.best
+    runs = len({system.run for system in comparison.systems})
     finding = (
         f"{best} has the best mean of all systems in {runs} runs" if best else "The runs share no question"
     )
     return ReportSection("runs", "Runs of different days", f"{finding}.", (grid,), (truth, NOTE))
 
 
-def runs_grid(found: RunsComparison) -> TextTable:
+def runs_grid(comparison: RunsComparison) -> TextTable:
     """One row per system."""
     headings = (
-        "system", "run", "date", found.comparison.measure, "difference", "interval", "better / worse / equal",
+        "system", "run", "date", comparison.comparison.measure, "difference", "interval", "better / worse / equal",
         "Holm p",
     )  # fmt: skip
-    return TextTable(headings, tuple(_row(found, row) for row in found.order_systems()), left=3)
+    return TextTable(headings, tuple(_row(comparison, row) for row in comparison.order_systems()), left=3)
 
 
 def _row(found: RunsComparison, one: DatedSystem) -> tuple[str, ...]:

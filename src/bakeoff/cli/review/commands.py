@@ -90,15 +90,15 @@ def export(
     from bakeoff.runs.analysis import open_run
 
     result = open_run(run)
-    found = find_queries(result, queries)
+    query_set = find_queries(result, queries)
     review = ReviewFolder(to) if to else review_of_run(run)
     scheme = review.use_labels(LabelScheme(labels) if labels else None)
     choice = PoolChoice(
         k=k, systems=tuple(system or ()), categories=tuple(category or ()), seed=seed, labels=scheme
     )
-    pool = make_pool(result, choice, found)
+    pool = make_pool(result, choice, query_set)
     replaced = review.keep(pool)
-    written = write_sheets(pool, review.files, facts_of(found), force=force)
+    written = write_sheets(pool, review.files, facts_of(query_set), force=force)
     print_export(review, pool, written, replaced)
 
 
@@ -186,9 +186,9 @@ def next_(
     if not 0.5 < confidence < 1:
         raise SettingError(f"--confidence is {confidence}; it must be between 0.5 and 1.")
     state = load_state(open_review(folder))
-    known = {item: one.relevance > 0 for item, one in state.settled.items() if one.relevance is not None}
+    relevant = {item: one.relevance > 0 for item, one in state.settled.items() if one.relevance is not None}
     ruled = {item for item, one in state.settled.items() if one.state is OutcomeState.RULE}
-    stakes = stakes_of(pool_rankings(state.pool), known, state.pool.k, ruled=ruled)
+    stakes = stakes_of(pool_rankings(state.pool), relevant, state.pool.k, ruled=ruled)
     outlook, ranked = rank_open_items(stakes, count, seed, confidence)
     console.print_json(next_json(state, outlook, ranked))
     print_next(state, outlook, ranked)
@@ -205,10 +205,10 @@ def agreement(folder: Folder, seed: Seed = 7) -> None:
 
     review = open_review(folder)
     state = load_state(review)
-    found = report_agreement(state.pool, state.read.entries, seed)
+    figures = report_agreement(state.pool, state.read.entries, seed)
     models = [one for path in suggestion_files(review.folder) if (one := model_figures(path, state))]
-    console.print_json({**panel_json(found), "models": models})
-    print_panel(found, state)
+    console.print_json({**panel_json(figures), "models": models})
+    print_panel(figures, state)
     print_agreement(models)
 
 
@@ -256,12 +256,12 @@ def _suggested_grades(review: ReviewFolder, state: ReviewState, model: str) -> d
     """A model's grades, with a warning; SettingError if it has given none."""
     from bakeoff.review.suggestions import grades, read_suggestions, suggestions_file
 
-    found = grades(state.pool, read_suggestions(suggestions_file(review.folder, model)))
-    if not found:
+    by_item = grades(state.pool, read_suggestions(suggestions_file(review.folder, model)))
+    if not by_item:
         raise SettingError(
             f"{review.folder} has no suggestions of {model}. Get some: bakeoff review suggest --model {model}"
         )
     console.warn(
         f"passages without a human judgment take the grade of {model}; runs that use this set report it."
     )
-    return found
+    return by_item

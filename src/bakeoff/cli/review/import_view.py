@@ -223,15 +223,15 @@ def _foreign_sides(imported: ImportedReview) -> list[AutoVsHuman]:
     """Automated figures of another tool in these files, next to human ones."""
     every = (*imported.taken, *imported.incomplete)
     categories = {sheet.query_id: sheet.category for sheet in every}
-    found = []
+    sides = []
     for name, measure in FOREIGN.items():
         automated = sheet_values(every, name)
         if automated and name == "mrr":
             human = human_values(_judged_rankings(imported), imported.settled, measure)
-            found += compare_auto_human(
+            sides += compare_auto_human(
                 sorted({s for s, _ in automated}), measure, automated, human, categories
             )
-    return found
+    return sides
 
 
 def _judged_rankings(imported: ImportedReview) -> JudgedRankings:

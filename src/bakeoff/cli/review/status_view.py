@@ -136,33 +136,33 @@ def _outcomes(pair: PairBounds) -> str:
     return ", ".join(name for can, name in there if can)
 
 
-def print_panel(found: AgreementReport, review: ReviewState) -> None:
+def print_panel(report: AgreementReport, review: ReviewState) -> None:
     """Print how well reviewers agree."""
     for note in review.notes:
         console.warn(note)
-    if len(found.reviewers) < 2:
-        who = found.reviewers[0] if found.reviewers else "Nobody"
+    if len(report.reviewers) < 2:
+        who = report.reviewers[0] if report.reviewers else "Nobody"
         console.print_line(
             f"{who} has judged so far: agreement needs two reviewers of the same passages.", style="bold"
         )
     else:
-        _print_coefficients(found)
-    _print_rules(found)
-    for repeat in found.self_agreement:
+        _print_coefficients(report)
+    _print_rules(report)
+    for repeat in report.self_agreement:
         console.print_line(
             f"{repeat.reviewer} gave the same answer on {repeat.same} of {repeat.items} hidden repeats"
         )
-    if found.queue:
-        ids = ", ".join(item.item for item in found.queue[:SHOWN])
-        need = "1 passage needs" if len(found.queue) == 1 else f"{len(found.queue)} passages need"
+    if report.queue:
+        ids = ", ".join(item.item for item in report.queue[:SHOWN])
+        need = "1 passage needs" if len(report.queue) == 1 else f"{len(report.queue)} passages need"
         console.print_line(f"{need} a third opinion (import --adjudicate): {ids}")
-    _print_swapped(found)
+    _print_swapped(report)
 
 
-def _print_coefficients(found: AgreementReport) -> None:
+def _print_coefficients(report: AgreementReport) -> None:
     rows = [
         [group.name, coefficient(group.labels), coefficient(group.relevance), str(group.labels.items)]
-        for group in (found.overall, *found.categories)
+        for group in (report.overall, *report.categories)
     ]
     console.table(
         ["Krippendorff's alpha", "judgments (nominal)", "grades (ordinal)", "n"], rows, right=(1, 2, 3)
@@ -176,12 +176,12 @@ def _print_coefficients(found: AgreementReport) -> None:
             coefficient(pair.grades),
             str(pair.labels.items),
         ]
-        for pair in found.pairs
+        for pair in report.pairs
     ]
     console.table(["Cohen's kappa", "same", "judgments", "grades (weighted)", "n"], pairs, right=(1, 2, 3, 4))
 
 
-def _print_rules(found: AgreementReport) -> None:
+def _print_rules(report: AgreementReport) -> None:
     rows = [
         [
             rule.rule,
@@ -190,15 +190,15 @@ def _print_rules(found: AgreementReport) -> None:
             str(rule.overruled),
             decimal_range(rule.low, rule.high, 3),
         ]
-        for rule in found.rules
+        for rule in report.rules
     ]
     if rows:
         console.print_line()
         console.table(["rule", "filled in", "checked", "overruled", "share, 95 %"], rows, right=(1, 2, 3, 4))
 
 
-def _print_swapped(found: AgreementReport) -> None:
-    if len(found.swapped) < 2:
+def _print_swapped(report: AgreementReport) -> None:
+    if len(report.swapped) < 2:
         return
     console.print_line()
     rows = [
@@ -210,29 +210,29 @@ def _print_swapped(found: AgreementReport) -> None:
             str(len(outcome.pair.queries)),
             outcome.says or "tied",
         ]
-        for outcome in found.swapped
+        for outcome in report.swapped
     ]
     console.table(
         ["reviewer alone", "SemPrec", "mean", "95 % interval", "n", "better"], rows, right=(2, 3, 4)
     )
-    if found.survives is None:
+    if report.survives is None:
         console.print_line(
             "Two reviewers have completely judged too few of the same questions to compare them.", style="dim"
         )
     else:
         survives = (
             "The result does not depend on the reviewer"
-            if found.survives
+            if report.survives
             else "The result depends on the reviewer"
         )
         console.print_line(f"{survives}.", style="bold")
 
 
-def panel_json(found: AgreementReport) -> dict[str, object]:
+def panel_json(report: AgreementReport) -> dict[str, object]:
     """The same as JSON."""
-    data = asdict(found)
-    data["queue"] = [item.item for item in found.queue]
-    data["survives_swapping"] = found.survives
+    data = asdict(report)
+    data["queue"] = [item.item for item in report.queue]
+    data["survives_swapping"] = report.survives
     return data
 
 

@@ -87,12 +87,12 @@ def suggest(
     try:
         ask = partial(ask_in_turn, path=path, model=model, server=server.host,
                       ask=lambda item: opinion_on(server, model, item))  # fmt: skip
-        found = list(_with_progress(ask(items), len(items)))
+        suggestions = list(_with_progress(ask(items), len(items)))
         for _ in ask(to_ask_again(state.pool, path, again)):
             pass
     finally:
         server.close()
-    _print_suggestions(found, path, model_figures(path, state))
+    _print_suggestions(suggestions, path, model_figures(path, state))
 
 
 def _server(url: str | None, key_env: str, timeouts: ServerTimeouts) -> JsonClient:
@@ -130,25 +130,25 @@ def model_figures(path: Path, state: ReviewState) -> ModelAgreement | None:
     if not suggestions:
         return None
     missing = sum(suggestion.grade is None for suggestion in suggestions)
-    known = grades(state.pool, suggestions)
-    return model_agreement(suggestions[0].model, known, missing, state.settled, grade_stability(path))
+    by_item = grades(state.pool, suggestions)
+    return model_agreement(suggestions[0].model, by_item, missing, state.settled, grade_stability(path))
 
 
-def _print_suggestions(found: list[Suggestion], path: Path, agreement: ModelAgreement | None) -> None:
+def _print_suggestions(suggestions: list[Suggestion], path: Path, agreement: ModelAgreement | None) -> None:
     from bakeoff.review.suggesting import GRADES
 
-    missing = [one for one in found if one.grade is None]
+    missing = [one for one in suggestions if one.grade is None]
     console.print_json(
         {
             "file": path,
-            "asked": len(found),
+            "asked": len(suggestions),
             "missing": len(missing),
             "agreement": agreement,
-            "suggestions": found,
+            "suggestions": suggestions,
         }
     )
     for grade, words in GRADES.items():
-        console.print_line(f"  {sum(one.grade == grade for one in found):>6,}  {grade}: {words}")
+        console.print_line(f"  {sum(one.grade == grade for one in suggestions):>6,}  {grade}: {words}")
     if missing:
         console.warn(f"{len(missing):,} answers had no grade and count as missing, e.g. {missing[0].missing}")
     print_agreement([agreement] if agreement else [])
@@ -157,17 +157,17 @@ def _print_suggestions(found: list[Suggestion], path: Path, agreement: ModelAgre
     )
 
 
-def print_agreement(found: list[ModelAgreement]) -> None:
+def print_agreement(figures: list[ModelAgreement]) -> None:
     """Print the agreement of models with people."""
     from bakeoff.cli.review.measures_view import coefficient
 
-    if not found:
+    if not figures:
         return
     console.print_line()
     rows = [
         [one.model, decimal(one.same, 3), coefficient(one.relevant), coefficient(one.graded), str(one.only_model),
          str(one.only_people), str(one.relevant.items)]
-        for one in found
+        for one in figures
     ]  # fmt: skip
     console.table(
         [
@@ -182,5 +182,5 @@ def print_agreement(found: list[ModelAgreement]) -> None:
         rows,
         right=(1, 2, 3, 4, 5, 6),
     )
-    for one in found:
+    for one in figures:
         console.print_line(f"{one.model}: {one.stability.words}.")

@@ -82,29 +82,29 @@ def reader(
     from bakeoff.types import Skipped
 
     read = try_reader(name, _values(param or [], None), file)
-    found = read.answer
+    document = read.answer
     console.print_json(read.as_json())
-    if isinstance(found, Skipped):
-        console.print_line(f"{found.id} was not read: {found.reason}")
+    if isinstance(document, Skipped):
+        console.print_line(f"{document.id} was not read: {document.reason}")
     else:
-        words = len(found.text.split())
-        title = f", title {found.title!r}" if found.title else ""
+        words = len(document.text.split())
+        title = f", title {document.title!r}" if document.title else ""
         console.print_line(
-            f"{name} read {found.id} in {read.seconds:.2f} s: {words:,} words, kind {found.kind}{title}"
+            f"{name} read {document.id} in {read.seconds:.2f} s: {words:,} words, kind {document.kind}{title}"
         )
-        for line in found.text.splitlines():
+        for line in document.text.splitlines():
             console.print_line(line)
-    if isinstance(found, Skipped):
+    if isinstance(document, Skipped):
         raise typer.Exit(1)
 
 
 def _values(params: list[str], quantization: str | None) -> JsonObject:
     values: JsonObject = {"quantization": quantization} if quantization else {}
-    for given in params:
-        key, equals, value = given.partition("=")
+    for pair in params:
+        key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise SettingError(f"--param {given!r} is not key=value.")
-        values[key.strip()] = given_value(value, f"--param {given}")
+            raise SettingError(f"--param {pair!r} is not key=value.")
+        values[key.strip()] = given_value(value, f"--param {pair}")
     return values
 
 
@@ -167,12 +167,12 @@ def retriever(
 
 
 def _retriever_part(plan: Plan, name: str) -> PluginSpec:
-    known = {system.label: system.retriever for system in plan.systems if system.retriever is not None}
-    found = known.get(name)
-    if found is None:
-        listed = ", ".join(known) or "none; list them under retrievers"
+    retrievers = {system.label: system.retriever for system in plan.systems if system.retriever is not None}
+    retriever = retrievers.get(name)
+    if retriever is None:
+        listed = ", ".join(retrievers) or "none; list them under retrievers"
         raise SettingError(f"no retriever of {plan.file} is called {name!r}. It has: {listed}.")
-    return found
+    return retriever
 
 
 def _print_retriever(trial: RetrieverTrial) -> None:

@@ -107,16 +107,16 @@ def _show(engine: str, checks: list[CheckOutcome], figures: SmokeFigures | None)
 
 def _sentence(checks: list[CheckOutcome], figures: SmokeFigures | None) -> str:
     counts = {state: sum(row.state == state for row in checks) for state in ("ok", "gap", "failed")}
-    kept = f"{counts['ok']} passed, {counts['gap']} declared gaps, {counts['failed']} failed."
+    summary = f"{counts['ok']} passed, {counts['gap']} declared gaps, {counts['failed']} failed."
     if figures is None:
         why = (
             "not measured: checks failed"
             if counts["failed"]
             else "not measured: the store does not search vectors"
         )
-        return f"{kept} Recall and latency {why}."
+        return f"{summary} Recall and latency {why}."
     return (
-        f"{kept} {figures.rows:,} × {figures.dims} random vectors, {figures.queries} queries one at a time: "
+        f"{summary} {figures.rows:,} × {figures.dims} random vectors, {figures.queries} queries one at a time: "
         f"recall@10 {figures.recall_at_10:.3f}, p50 {figures.p50_ms:.2f} ms, p95 {figures.p95_ms:.2f} ms, "
         f"insert {figures.insert_s:.2f} s, index {figures.index_s:.2f} s."
     )

@@ -103,11 +103,11 @@ def _mix(report: ValidationReport) -> str:
 def _truth(report: ValidationReport) -> str:
     rules = {(row.query, row.rule) for row in report.rules}
     executed = f"{count(len(rules), 'rule')} executed"
-    found = sorted(row.documents for row in report.queries if row.state == "judged")
-    if not found:
+    counts = sorted(row.documents for row in report.queries if row.state == "judged")
+    if not counts:
         return executed
-    middle = found[len(found) // 2]
-    return f"{executed} · documents per question: {found[0]} to {found[-1]:,}, median {middle}"
+    middle = counts[len(counts) // 2]
+    return f"{executed} · documents per question: {counts[0]} to {counts[-1]:,}, median {middle}"
 
 
 def _by_rules(report: ValidationReport) -> str:
@@ -145,12 +145,12 @@ def _print_ceilings(report: ValidationReport) -> None:
 def _ceiling(row: Ceiling, report: ValidationReport, chunkers: bool) -> list[str]:
     best = "–" if row.best is None else f"{row.best:.3f}"
     queries = f"{row.queries:,}" if row.queries else "–"
-    wanted = [t for t in report.targets if t.measure == row.measure and not t.query]
+    targets = [t for t in report.targets if t.measure == row.measure and not t.query]
     target, remark = ("", "")
-    if wanted:
-        target = f"{wanted[0].wanted:g}"
-        remark = "" if wanted[0].reachable else "can't be reached"
-        remark += f" ({wanted[0].origin})" if wanted[0].origin != "experiment" else ""
+    if targets:
+        target = f"{targets[0].wanted:g}"
+        remark = "" if targets[0].reachable else "can't be reached"
+        remark += f" ({targets[0].origin})" if targets[0].origin != "experiment" else ""
     return [row.measure, *([row.chunker] if chunkers else []), best, queries, target, remark.strip()]
 
 

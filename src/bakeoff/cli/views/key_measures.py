@@ -35,12 +35,12 @@ class CategoryMeans(TypedDict):
 
 def print_key_measures(result: Result, systems: Sequence[str]) -> None:
     """Print a row per category and a column per system, lettered as in the table of systems."""
-    found = key_measures(result, read_grid(result), systems)
-    if not found:
+    measures = key_measures(result, read_grid(result), systems)
+    if not measures:
         return
     console.print_line()
-    heads = [[one.category, one.measure, _count(list(one.means.values()))] for one in found]
-    full = [[_text(one.means.get(system)) for system in systems] for one in found]
+    heads = [[one.category, one.measure, _count(list(one.means.values()))] for one in measures]
+    full = [[_text(one.means.get(system)) for system in systems] for one in measures]
     short = [[cell.partition(" ")[0] for cell in cells] for cells in full]
     room = console.out.width - _width([HEADERS, *heads])
     cells = full if _width(full) <= room else short
@@ -53,7 +53,7 @@ def print_key_measures(result: Result, systems: Sequence[str]) -> None:
     if shown < len(systems) or cells is not full:
         left = f"{len(systems) - shown} more systems and " if shown < len(systems) else ""
         console.print_line(f"… {left}intervals in the report", style="dim")
-    for note in missing_notes(found):
+    for note in missing_notes(measures):
         console.print_line(f"{ABSENT} {note}", style="dim")
     console.print_line()
 

@@ -37,34 +37,35 @@ COUNTS = [
 
 def print_load(done: LoadOutcome) -> None:
     """Print the tables, the notes and the closing sentences."""
-    found = done.found
-    origin = found.origin
+    session = done.found
+    origin = session.origin
     console.print_line(
-        f"{origin.name} ({origin.kind}): {origin.queries:,} queries, repeats: {found.demand.runs}, systems taking turns"
+        f"{origin.name} ({origin.kind}): {origin.queries:,} queries, repeats: {session.demand.runs}, "
+        "systems taking turns"
     )
-    _print_harness(found)
-    names = _names(found)
-    points = [point for point in found.points() if not point.probe] or list(found.points())
-    _print_systems(found, names)
+    _print_harness(session)
+    names = _names(session)
+    points = [point for point in session.points() if not point.probe] or list(session.points())
+    _print_systems(session, names)
     if points:
-        _print_speed(points, found, names)
-        _print_comparisons(found, names)
+        _print_speed(points, session, names)
+        _print_comparisons(session, names)
         _print_counts(points, names)
-        print_clients(found, names)
+        print_clients(session, names)
     _print_costs(done)
     for note in dict.fromkeys(note for point in points for note in point.notes):
         console.print_line(f"– {note}", style="dim")
-    for label, why in found.failed.items():
+    for label, why in session.failed.items():
         console.warn(f"{label}: {why}")
     console.print_line()
-    for sentence in closing_sentences(found):
+    for sentence in closing_sentences(session):
         console.print_line(sentence.text, style="bold")
     console.print_line(f"{done.folder}/record.json")
 
 
-def _print_comparisons(found: LoadSession, names: dict[str, str]) -> None:
+def _print_comparisons(session: LoadSession, names: dict[str, str]) -> None:
     """Print every pair under each load, with its ratio and corrected p."""
-    comparisons = compare_loads(found.points(), found.demand.seed)
+    comparisons = compare_loads(session.points(), session.demand.seed)
     rows = [
         [
             names[comparison.pair.a],
@@ -91,26 +92,26 @@ def _interval(low: float | None, high: float | None) -> str:
     return "–" if low is None or high is None else f"{low:.3g} – {high:.3g}"
 
 
-def _print_harness(found: LoadSession) -> None:
-    parts = [f"{seconds * 1e6:,.2f} µs at {load.name}" for load, seconds in list(found.harness.items())[:6]]
+def _print_harness(session: LoadSession) -> None:
+    parts = [f"{seconds * 1e6:,.2f} µs at {load.name}" for load, seconds in list(session.harness.items())[:6]]
     if parts:
         console.print_line(f"Overhead of the harness (null store): {', '.join(parts)} per query.")
     console.print_line()
 
 
-def _names(found: LoadSession) -> dict[str, str]:
+def _names(session: LoadSession) -> dict[str, str]:
     """Each system's label, or its number if labels are too long for the table."""
-    labels = [target.label for target in found.targets]
+    labels = [target.label for target in session.targets]
     if all(len(label) <= WIDE for label in labels):
         return {label: label for label in labels}
     return {label: f"#{place}" for place, label in enumerate(labels, 1)}
 
 
-def _print_speed(points: list[LoadPoint], found: LoadSession, names: dict[str, str]) -> None:
-    grade = next((target.grade.name for target in found.targets if target.grade), None)
+def _print_speed(points: list[LoadPoint], session: LoadSession, names: dict[str, str]) -> None:
+    grade = next((target.grade.name for target in session.targets if target.grade), None)
     headers = [*SPEED, *([grade] if grade else [])]
     rows = [
-        [names[point.system], *_speed(point), *([decimal(_quality(point, found), 3)] if grade else [])]
+        [names[point.system], *_speed(point), *([decimal(_quality(point, session), 3)] if grade else [])]
         for point in points
     ]
     console.table(headers, rows, right=tuple(range(2, len(headers))))
@@ -133,11 +134,15 @@ def _speed(point: LoadPoint) -> list[str]:
     ]
 
 
-def _quality(point: LoadPoint, found: LoadSession) -> float | None:
+def _quality(point: LoadPoint, session: LoadSession) -> float | None:
     if point.quality.median is not None:
         return point.quality.median
     return next(
-        (target.grade.measured for target in found.targets if target.label == point.system and target.grade),
+        (
+            target.grade.measured
+            for target in session.targets
+            if target.label == point.system and target.grade
+        ),
         None,
     )
 
@@ -155,11 +160,11 @@ def _print_counts(points: list[LoadPoint], names: dict[str, str]) -> None:
     console.print_line()
 
 
-def _print_systems(found: LoadSession, names: dict[str, str]) -> None:
+def _print_systems(session: LoadSession, names: dict[str, str]) -> None:
     """Print each system's opening and build times, first latencies and sizes."""
     rows = []
-    for target in found.targets:
-        opening, cold = target.opening, found.cold.get(target.label)
+    for target in session.targets:
+        opening, cold = target.opening, session.cold.get(target.label)
         used = opening.resources
         size = None if opening.index_bytes is None else opening.index_bytes / 1e6
         rows.append(
@@ -216,9 +221,9 @@ HEADERS = [
 ]
 
 
-def print_clients(found: LoadSession, names: Mapping[str, str]) -> None:
+def print_clients(session: LoadSession, names: Mapping[str, str]) -> None:
     """Print each client of the last pass of each system and load, if there were several processes."""
-    last = {(one.system, one.load): one for one in found.passes if one.team}
+    last = {(one.system, one.load): one for one in session.passes if one.team}
     if not last:
         return
     rows = [[names[run.system], *_row(member, run)] for run in last.values() for member in run.team]

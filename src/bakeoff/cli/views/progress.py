@@ -126,8 +126,8 @@ class ProgressLines:
             case SystemFinished() if event.failed:
                 return f"failed    {event.system}  {event.failed}"
             case SystemFinished():
-                kept = ", from the earlier run" if event.resumed else ""
-                return f"measured  {event.system}  ({event.done} of {event.total}{kept})"
+                origin = ", from the earlier run" if event.resumed else ""
+                return f"measured  {event.system}  ({event.done} of {event.total}{origin})"
             case WarningRaised():
                 return f"warning   {event.message}"
         return ""

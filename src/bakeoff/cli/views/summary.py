@@ -72,18 +72,18 @@ def print_result(result: Result, report: Path | None, *, verbose: bool = False) 
 def _can_be_taken(result: Result) -> bool:
     """Whether the recommended system can be taken: an existing search has no parts to write."""
     modes = dict(zip(result.systems["system"].to_pylist(), result.systems["mode"].to_pylist(), strict=True))
-    found = result.recommendation
-    return found is not None and modes[found.system] != RETRIEVER.name
+    recommendation = result.recommendation
+    return recommendation is not None and modes[recommendation.system] != RETRIEVER.name
 
 
-def print_recommendation(found: Recommendation | None) -> None:
+def print_recommendation(recommendation: Recommendation | None) -> None:
     """Print the recommendation, any warning that outweighs it, and its three lines."""
-    if found is None:
+    if recommendation is None:
         return
-    if found.banner:
-        print_field("DRAFTS", found.banner)
-    print_field("", found.sentence, indent=0)
-    for label, text in found.lines:
+    if recommendation.banner:
+        print_field("DRAFTS", recommendation.banner)
+    print_field("", recommendation.sentence, indent=0)
+    for label, text in recommendation.lines:
         print_field(f"  {label}", text, indent=WIDE_LABEL)
 
 

@@ -61,12 +61,16 @@ def result_json(result: Result) -> dict[str, object]:
     return outcome
 
 
-def recommendation_json(found: Recommendation | None) -> dict[str, object] | None:
+def recommendation_json(recommendation: Recommendation | None) -> dict[str, object] | None:
     """A recommendation as JSON."""
     return (
         None
-        if found is None
-        else {**asdict(found), "strength": str(found.strength), "grounds": str(found.grounds)}
+        if recommendation is None
+        else {
+            **asdict(recommendation),
+            "strength": str(recommendation.strength),
+            "grounds": str(recommendation.grounds),
+        }
     )
 
 
@@ -103,9 +107,9 @@ def _questions_json(questions: EffectiveQuestions | None) -> dict[str, object] |
     return None if questions is None else {**asdict(questions), "effective": questions.effective}
 
 
-def _factors_json(found: FactorAnalysis | None) -> dict[str, object] | None:
+def _factors_json(analysis: FactorAnalysis | None) -> dict[str, object] | None:
     """Each factor's share of the variation; factors that change together are one entry. None if nothing varies."""
-    if found is None:
+    if analysis is None:
         return None
     shares = [
         {
@@ -114,10 +118,10 @@ def _factors_json(found: FactorAnalysis | None) -> dict[str, object] | None:
             "share": factor.adjusted,
             "interval": [factor.low, factor.high],
         }
-        for factor in found.factors
+        for factor in analysis.factors
     ]
-    confounded = [list(group) for group in found.confounded]
-    return {"shares": shares, "confounded": confounded, "notes": list(found.notes)}
+    confounded = [list(group) for group in analysis.confounded]
+    return {"shares": shares, "confounded": confounded, "notes": list(analysis.notes)}
 
 
 def mean_json(summary: SystemSummary) -> dict[str, object]:

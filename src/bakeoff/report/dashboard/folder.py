@@ -30,19 +30,19 @@ def runs() -> list[tuple[Path, RunRecord | str]]:
     """The runs below the folder, newest first; an unreadable run has its reason."""
     root = folder()
     paths = [root] if (root / "run.json").exists() else [path.parent for path in root.glob("*/run.json")]
-    found = [(path, _record(path)) for path in paths]
-    return sorted(found, key=lambda one: getattr(one[1], "started", ""), reverse=True)
+    records = [(path, _record(path)) for path in paths]
+    return sorted(records, key=lambda one: getattr(one[1], "started", ""), reverse=True)
 
 
 def chosen() -> Result | None:
     """The run chosen in the sidebar, or None with a message."""
-    found = runs()
-    if not found:
+    known_runs = runs()
+    if not known_runs:
         st.info(literal(f"{folder()} contains no runs. Start one with: bakeoff run"))
         return None
-    names = [path.name for path, _ in found]
+    names = [path.name for path, _ in known_runs]
     name = st.sidebar.selectbox("Run", names, key="run")
-    path, record = found[names.index(name)]
+    path, record = known_runs[names.index(name)]
     if isinstance(record, str):
         st.error(literal(record))
         return None

@@ -72,21 +72,21 @@ def _show_systems(quick: explorer.QueryOverview, recommended: str | None = None)
 
 def _say_verdict(result: Result) -> None:
     report = folder.report(*folder.key(result))
-    found = report.headline
-    st.caption(literal(found.question))
-    if found.banner:
-        st.warning(literal(found.banner))
-    action, stop, why = found.sentence.partition(". ")
-    (st.success if found.decided else st.info)(f"**{literal(action + stop.rstrip())}** {literal(why)}")
-    for label, text in found.lines:
+    headline = report.headline
+    st.caption(literal(headline.question))
+    if headline.banner:
+        st.warning(literal(headline.banner))
+    action, stop, why = headline.sentence.partition(". ")
+    (st.success if headline.decided else st.info)(f"**{literal(action + stop.rstrip())}** {literal(why)}")
+    for label, text in headline.lines:
         st.markdown(f"**{literal(label)}** {literal(text)}")
     for line in report.decision:
         st.markdown(f"- {literal(line)}")
     if result.reviewed is not None:
         st.caption(literal(result.reviewed.sentence))
-    if found.could_change:
+    if headline.could_change:
         with st.expander("More notes on this result"):
-            for line in found.could_change:
+            for line in headline.could_change:
                 st.text(line)
 
 
@@ -164,27 +164,27 @@ def queries(result: Result) -> None:
     rows = explorer.query_scores(result, measure, shown, folder.grid(*folder.key(result)))
     words = second.text_input("Search", placeholder="words of a question").lower().split()
     picked = third.multiselect("Category", sorted({row.category for row in rows if row.category}))
-    kept = [
+    queries_shown = [
         row
         for row in rows
         if (not picked or row.category in picked) and all(w in f"{row.id} {row.text}".lower() for w in words)
     ]
-    st.caption(f"{len(kept):,} of {len(rows):,} questions")
-    st.dataframe(frames.queries(kept[:MOST], shown), hide_index=True, width="stretch")
-    if kept and shown:
-        _side_by_side(result, kept, shown)
+    st.caption(f"{len(queries_shown):,} of {len(rows):,} questions")
+    st.dataframe(frames.queries(queries_shown[:MOST], shown), hide_index=True, width="stretch")
+    if queries_shown and shown:
+        _side_by_side(result, queries_shown, shown)
 
 
 def _side_by_side(result: Result, rows: list[explorer.ExploredQuery], systems: list[str]) -> None:
     labels = {row.id: f"{row.id} · {row.text}" for row in rows[:MOST]}
     query = st.selectbox("Question", list(labels), format_func=labels.__getitem__)
     text = next(row.text for row in rows if row.id == query)
-    found = explorer.returned_passages(result, query, text, systems)
+    passages = explorer.returned_passages(result, query, text, systems)
     for system, column in zip(systems, st.columns(len(systems)), strict=True):
         column.subheader(literal(system))
-        for passage in found[system]:
+        for passage in passages[system]:
             column.html(frames.passage(passage))
-        if not found[system]:
+        if not passages[system]:
             column.info("returned nothing")
 
 
@@ -192,10 +192,12 @@ def load(result: Result) -> None:
     """Speed under load, resources, and growth with size."""
     st.title("Load")
     quick = folder.glance(*folder.key(result))
-    found = optional_sections.collect_optional_sections(result, [row.system for row in quick.rows[:SYSTEMS]])
-    if not any(section.id == "load" for section in found):
+    sections = optional_sections.collect_optional_sections(
+        result, [row.system for row in quick.rows[:SYSTEMS]]
+    )
+    if not any(section.id == "load" for section in sections):
         st.info(literal(f"No load was measured yet: bakeoff load {result.path}"))
-    for section in found:
+    for section in sections:
         _section(section)
 
 
@@ -327,6 +329,6 @@ def show_plot(plot: Plot, label: str) -> None:
 def show_drawing(drawing: Markup) -> None:
     """Show an SVG of the report in a frame, because Streamlit strips SVG from its pages."""
     style = templates().get_template("dashboard.css").render(theme=st.context.theme.type or "light")
-    found = SIZE.search(drawing)
-    height = int(found[1]) if found else 300
+    size = SIZE.search(drawing)
+    height = int(size[1]) if size else 300
     st.iframe(f"{POLICY}<style>{style}</style>{drawing}", height=round(height * LARGEST) + 8)

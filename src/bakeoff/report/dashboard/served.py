@@ -73,9 +73,9 @@ class Guard:
 
 def _ours(scope: Scope) -> bool:
     """Whether there is one Host header, naming this machine, and every Origin matches it."""
-    said = [(name.lower(), value.decode("latin-1")) for name, value in scope["headers"]]
-    hosts = [value for name, value in said if name == b"host"]
-    origins = [value for name, value in said if name == b"origin"]
+    headers = [(name.lower(), value.decode("latin-1")) for name, value in scope["headers"]]
+    hosts = [value for name, value in headers if name == b"host"]
+    origins = [value for name, value in headers if name == b"origin"]
     here = len(hosts) == 1 and LOOPBACK.fullmatch(hosts[0]) is not None
     return here and all(origin == f"http://{hosts[0]}" for origin in origins)
 

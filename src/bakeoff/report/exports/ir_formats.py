@@ -127,11 +127,11 @@ def _qrels(
     judged = derive_units(truth.judgments, chunks, name, unit)
     ids = (corpus.documents if unit is Unit.DOCUMENT else chunks)["id"].to_pylist()
     rows = zip(judged.query.tolist(), judged.item.tolist(), judged.grade.tolist(), strict=True)
-    found = [Qrel(queries.queries[query].id, ids[item], grade) for query, item, grade in rows]
+    qrels = [Qrel(queries.queries[query].id, ids[item], grade) for query, item, grade in rows]
     if unit is Unit.DOCUMENT:
-        return truth_files.original_qrels(queries.queries, found)
+        return truth_files.original_qrels(queries.queries, qrels)
     place = {query.id: i for i, query in enumerate(queries.queries)}
-    return sorted(found, key=lambda qrel: (place[qrel.query], qrel.item))
+    return sorted(qrels, key=lambda qrel: (place[qrel.query], qrel.item))
 
 
 def _without_judgments(queries: QuerySet, qrels: list[Qrel]) -> Iterator[str]:
@@ -207,11 +207,11 @@ def _ranking(result: Result, system: str, choice: ExportChoice) -> list[ServedRo
 
     rows = result.rankings.filter(pc.equal(result.rankings["system"], system))
     names = ("query_id", f"{choice.level}_id", "score")
-    found: dict[tuple[str, str], float] = {}
+    scores: dict[tuple[str, str], float] = {}
     for query, item, score in zip(*(rows[name].to_pylist() for name in names), strict=True):
-        found.setdefault((query, item), score)
+        scores.setdefault((query, item), score)
     places: list[ServedRow] = []
-    for query, group in groupby(found.items(), key=lambda pair: pair[0][0]):
+    for query, group in groupby(scores.items(), key=lambda pair: pair[0][0]):
         places += [ServedRow(query, item, rank, score) for rank, ((_, item), score) in enumerate(group, 1)]
     return places if choice.scores is ExportScores.SERVED else _by_rank(places)
 

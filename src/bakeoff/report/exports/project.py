@@ -140,9 +140,9 @@ def _settings(choice: TakenSystem, folder: Path) -> dict[str, object]:
     """The experiment's keys with one system instead of the grid; paths are relative to the new file."""
     plan, system = choice.plan, choice.system
     dropped = GRID_KEYS | RUN_KEYS | {"corpus", "queries"}
-    kept = plan.settings.model_dump(mode="json", exclude_unset=True, exclude=dropped)
+    settings = plan.settings.model_dump(mode="json", exclude_unset=True, exclude=dropped)
     if plan.settings.preset:
-        kept["preset"] = plan.settings.preset
+        settings["preset"] = plan.settings.preset
     paths = {name: value for name, value in plan.source.params if isinstance(value, Path)}
     corpus = {**plan.settings.corpus, **{name: _relative(path, folder) for name, path in paths.items()}}
     parts: dict[str, object] = {"chunkers": [_part(system.chunker, folder)]}
@@ -152,7 +152,7 @@ def _settings(choice: TakenSystem, folder: Path) -> dict[str, object]:
         parts[system.embedder.kind] = [_part(system.embedder, folder)]
     if system.store is not None:
         parts["stores"] = [_part(system.store, folder, query=system.search)]
-    return {"corpus": corpus, "queries": QUERIES, **parts, "modes": [_mode(system, folder)], **kept}
+    return {"corpus": corpus, "queries": QUERIES, **parts, "modes": [_mode(system, folder)], **settings}
 
 
 def _part(
@@ -202,12 +202,14 @@ def _requirements(choice: TakenSystem) -> list[str]:
     """bakeoff with the extras of the plug-ins, and the installed versions of their packages."""
     parts = [part.name for part in choice.system.parts if part is not None and part.kind != "modes"]
     parts.append(choice.plan.source.name)
-    known = importlib.metadata.metadata("bakeoff").get_all("Provides-Extra") or []
-    extras = sorted({name for part in parts for name in (part, part.replace("_", "-")) if name in known})
+    known_extras = importlib.metadata.metadata("bakeoff").get_all("Provides-Extra") or []
+    extras = sorted(
+        {name for part in parts for name in (part, part.replace("_", "-")) if name in known_extras}
+    )
     named = f"bakeoff[{','.join(extras)}]" if extras else "bakeoff"
-    wanted = [f"{named}=={__version__}", *_pinned(extras)]
+    lines = [f"{named}=={__version__}", *_pinned(extras)]
     package = choice.framework.package
-    return [*wanted, _pin(package) or package] if package else wanted
+    return [*lines, _pin(package) or package] if package else lines
 
 
 def _pinned(extras: list[str]) -> Iterator[str]:
@@ -265,19 +267,19 @@ def _part_rows(system: System) -> Iterator[tuple[str, str]]:
     }
     for part in system.parts:
         if part is not None:
-            name, found = names[part.kind], _weights(part)
+            name, weights = names[part.kind], _weights(part)
             yield name, plain_text(part.label)
-            if found is not None:
+            if weights is not None:
                 yield from (
-                    (plain_text(f"{file} of {found[0]}"), f"SHA-256 `{plain_text(value)}`")
-                    for file, value in found[1].items()
+                    (plain_text(f"{file} of {weights[0]}"), f"SHA-256 `{plain_text(value)}`")
+                    for file, value in weights[1].items()
                 )
 
 
 def model_downloads(system: System) -> list[str]:
     """The commands that download weights which no package contains."""
-    found = [_weights(part) for part in system.parts if part is not None]
-    return [f"bakeoff models pull {one[0]}" for one in found if one is not None]
+    weights = [_weights(part) for part in system.parts if part is not None]
+    return [f"bakeoff models pull {one[0]}" for one in weights if one is not None]
 
 
 def _weights(part: PluginSpec) -> tuple[str, Mapping[str, str]] | None:

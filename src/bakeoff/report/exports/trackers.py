@@ -144,9 +144,9 @@ def _write_mlflow(mlflow: ModuleType, result: Result, project: str, files: tuple
     identity = f"{result.record.run} {result.record.started}"
     experiment = mlflow.set_experiment(project).experiment_id
     same = f"tags.`{RUN_TAG}` = '{_quoted(identity)}' and attributes.status = 'FINISHED'"
-    if found := mlflow.search_runs([experiment], same, output_format="list"):
+    if earlier := mlflow.search_runs([experiment], same, output_format="list"):
         raise DataError(
-            f"{result.record.run} is already in the MLflow experiment {project}, as {found[0].info.run_id}. "
+            f"{result.record.run} is already in the MLflow experiment {project}, as {earlier[0].info.run_id}. "
             "Delete it there to log it again, or choose another --project."
         )
     with mlflow.start_run(run_name=result.record.run, tags={**dict(_tags(result)), RUN_TAG: identity}):

@@ -70,10 +70,10 @@ def beir_corpus(items: Iterable[ExportItem]) -> str:
 
 def beir_results(rankings: Sequence[ServedRow], queries: Iterable[str]) -> str:
     """Scores by query and item in served order; a query without results has an empty entry."""
-    found: dict[str, dict[str, float]] = {query: {} for query in queries}
+    results: dict[str, dict[str, float]] = {query: {} for query in queries}
     for place in rankings:
-        found.setdefault(place.query, {})[place.item] = place.score
-    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+        results.setdefault(place.query, {})[place.item] = place.score
+    return json.dumps(results, ensure_ascii=False, indent=1) + "\n"
 
 
 def _json_lines(rows: Iterable[dict[str, object]]) -> str:
@@ -87,8 +87,8 @@ def _query_metadata(query: Query) -> JsonObject:
         for name in ("category", "difficulty", "intent", "cluster", "negative", "synthetic")
     }
     tags = {name: value for name, value in query.tags.items() if name not in _OWN_TAGS}
-    said = {**labels, "tags": tags}
-    return {**{name: value for name, value in said.items() if value}, **original}
+    metadata = {**labels, "tags": tags}
+    return {**{name: value for name, value in metadata.items() if value}, **original}
 
 
 def _corpus_row(item: ExportItem) -> JsonObject:
@@ -175,13 +175,13 @@ def _grade(query: Query, written: str) -> int:
 
 def _listed_items(query: Query, name: str) -> dict[str, list[str]]:
     """A tag that lists items under each of its keys."""
-    said = _json_tag(query, name)
-    for key, items in said.items():
+    value = _json_tag(query, name)
+    for key, items in value.items():
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
             raise DataError(
                 f"query {query.id}: the tag {name} has no list of items under {key!r}. Import the file again."
             )
-    return said
+    return value
 
 
 def _json_tag(query: Query, name: str) -> JsonObject:

@@ -65,8 +65,8 @@ def ann_page(data: AnnData) -> str:
 
 def at_target(data: AnnData) -> tuple[PointRow, ...]:
     """The tuned settings: compared ones first, fastest first, then those that missed the target."""
-    found = [point for point in data.points if point.chosen]
-    return tuple(sorted(found, key=lambda point: point.store.place))
+    chosen = [point for point in data.points if point.chosen]
+    return tuple(sorted(chosen, key=lambda point: point.store.place))
 
 
 def ratio_text(value: float | None) -> str:
@@ -87,38 +87,38 @@ def _figures(data: AnnData) -> Iterator[AnnFigure]:
         ("memory", "memory of the index", say.megabytes, lambda point: point.store.memory.value, False),
         ("build time", "time to build", say.seconds, lambda point: point.store.build_s, False),
     ):
-        found = _figure(data, across, Axis(column, shown, log=True, higher_is_better=higher), name, value)
-        if found is not None:
-            yield found
+        figure = _figure(data, across, Axis(column, shown, log=True, higher_is_better=higher), name, value)
+        if figure is not None:
+            yield figure
 
 
 def _figure(
     data: AnnData, x: Axis, y: Axis, name: str, value: Callable[[PointRow], float | None]
 ) -> AnnFigure | None:
-    known = [
+    points = [
         (point, point.recall.value, number)
         for point in data.points
         if point.recall.value is not None and (number := value(point))
     ]
-    worse = [one for one in known if one[1] < DRAWN_FROM]
-    if len(known) - len(worse) >= 2:
-        known = [one for one in known if one not in worse]
-    if len(known) < 2:
+    worse = [one for one in points if one[1] < DRAWN_FROM]
+    if len(points) - len(worse) >= 2:
+        points = [one for one in points if one not in worse]
+    if len(points) < 2:
         return None
-    on = front([(one, other) for _, one, other in known], x, y)
+    on = front([(one, other) for _, one, other in points], x, y)
     dots = [
         Dot(point.store.place, point.label, one, other, flag)
-        for (point, one, other), flag in zip(known, on, strict=True)
+        for (point, one, other), flag in zip(points, on, strict=True)
     ]
     finding = _finding(
-        [point for (point, _, _), flag in zip(known, on, strict=True) if flag], len(known), name
+        [point for (point, _, _), flag in zip(points, on, strict=True) if flag], len(points), name
     )
     caption = (
         f"Filled dots joined by dashes are the Pareto front. Numbers refer to stores in the table. "
         f"{'Higher' if y.higher_is_better else 'Lower'} is better; log scale."
-        f"{_left_out(len(known), data)}"
+        f"{_left_out(len(points), data)}"
     )
-    rows_under = tuple((point, other, flag) for (point, _, other), flag in zip(known, on, strict=True))
+    rows_under = tuple((point, other, flag) for (point, _, other), flag in zip(points, on, strict=True))
     return AnnFigure(finding, plane(dots, x, y, finding), caption, y.name, y.say, rows_under)  # type: ignore[arg-type]
 
 

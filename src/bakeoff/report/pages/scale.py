@@ -157,13 +157,13 @@ def _varied_figures(
     log: bool = True,
 ) -> tuple[ScaleFigure, ...]:
     """One figure: the largest size against what was varied."""
-    found = medians(rows, kind)
-    largest = max((size for _, size, _ in found), default=0)
+    values = medians(rows, kind)
+    largest = max((size for _, size, _ in values), default=0)
     lines = []
     for system, place in places.items():
         points = tuple(
             (float(at), value)
-            for (one, size, at), figures in found.items()
+            for (one, size, at), figures in values.items()
             if one == system
             and size == largest
             and at is not None

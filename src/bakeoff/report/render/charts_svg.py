@@ -71,8 +71,8 @@ def keys(chart: Chart) -> tuple[tuple[int, str], ...]:
     """Number and name of the coloured curves; empty if bars carry their names."""
     if not isinstance(chart.plot, LineChart):
         return ()
-    found = {curve.place: curve.name for curve in chart.plot.curves if curve.place <= COLOURS}
-    return tuple(sorted(found.items()))
+    names = {curve.place: curve.name for curve in chart.plot.curves if curve.place <= COLOURS}
+    return tuple(sorted(names.items()))
 
 
 def bars(plot: BarChart, label: str) -> Markup:
@@ -145,10 +145,10 @@ def plane(dots: Sequence[Dot], x: Axis, y: Axis, label: str) -> Markup:
 
 def curves(lines: Sequence[Curve], x: Axis, y: Axis, label: str) -> Markup:
     """One curve per system, with measured points and fitted line; curves beyond the palette are grey."""
-    known = [point for line in lines for point in line.points]
-    across = padded_range([a for a, _ in known], LEFT, WIDTH - 30, log=x.log)
+    points = [point for line in lines for point in line.points]
+    across = padded_range([a for a, _ in points], LEFT, WIDTH - 30, log=x.log)
     ends_of_bars = [end for line in lines for _, *ends in line.spread for end in ends]
-    up = padded_range([*(b for _, b in known), *ends_of_bars], BOTTOM, TOP, log=y.log)
+    up = padded_range([*(b for _, b in points), *ends_of_bars], BOTTOM, TOP, log=y.log)
     parts = [
         *axis(across, BOTTOM + 4, TOP - 6, x.say, 5, x.ticks),
         *vertical_text(up, LEFT, WIDTH - 16, y.say, 6),
@@ -177,8 +177,8 @@ def curves(lines: Sequence[Curve], x: Axis, y: Axis, label: str) -> Markup:
 def intervals(plot: IntervalChart, label: str) -> Markup:
     """Values with intervals, one per row."""
     ends = [end for row in plot.rows for end in (row.value, row.low, row.high) if end is not None]
-    known = [end for end in ends if end > 0] if plot.axis.log else ends
-    scale = padded_range([0.0, *known] if plot.zero else known, 8, WIDTH - 8, log=plot.axis.log)
+    drawn = [end for end in ends if end > 0] if plot.axis.log else ends
+    scale = padded_range([0.0, *drawn] if plot.zero else drawn, 8, WIDTH - 8, log=plot.axis.log)
     bottom = len(plot.rows) * ROW + 4
     parts = [*axis(scale, bottom, 0, plot.axis.say)]
     if plot.zero:
@@ -240,13 +240,13 @@ def diagonal_scatter(plot: ScatterChart, label: str) -> Markup:
 def spread_labels(heights: Sequence[float], room: float = 12.0) -> list[float]:
     """Heights for labels without overlap, in the given order and as near as possible to the given heights."""
     order = sorted(range(len(heights)), key=lambda number: heights[number])
-    found = [heights[number] for number in order]
+    spread = [heights[number] for number in order]
     for _ in range(100):
-        for lower, upper in zip(range(len(found)), range(1, len(found)), strict=False):
-            lack = room - (found[upper] - found[lower])
+        for lower, upper in zip(range(len(spread)), range(1, len(spread)), strict=False):
+            lack = room - (spread[upper] - spread[lower])
             if lack > 0.1:
-                found[lower], found[upper] = found[lower] - lack / 2, found[upper] + lack / 2
-    placed = dict(zip(order, found, strict=True))
+                spread[lower], spread[upper] = spread[lower] - lack / 2, spread[upper] + lack / 2
+    placed = dict(zip(order, spread, strict=True))
     return [round(placed[number], 1) for number in range(len(heights))]
 
 
@@ -276,12 +276,12 @@ def _free(own: Sequence[tuple[float, float]], occupied: Sequence[tuple[float, fl
 
 def _steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """A step line through points: between two systems, only the cheaper one's quality is available."""
-    found: list[tuple[float, float]] = []
+    steps: list[tuple[float, float]] = []
     for x, y in points:
-        if found:
-            found.append((x, found[-1][1]))
-        found.append((x, y))
-    return found
+        if steps:
+            steps.append((x, steps[-1][1]))
+        steps.append((x, y))
+    return steps
 
 
 def _free_around(at: tuple[float, float], occupied: Sequence[tuple[float, float]]) -> tuple[float, float]:

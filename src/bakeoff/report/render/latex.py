@@ -23,18 +23,18 @@ _SPECIAL = {
 
 def files(report: Report) -> dict[str, str]:
     """Files by name; tables without data are left out."""
-    found = {"systems.tex": _systems(report.systems)}
+    texts = {"systems.tex": _systems(report.systems)}
     if report.pairs is not None:
-        found["pairs.tex"] = _pairs(report.pairs)
+        texts["pairs.tex"] = _pairs(report.pairs)
     for part in report.breakdowns:
-        found[f"by_{part.label}.tex"] = _breakdown(part)
+        texts[f"by_{part.label}.tex"] = _breakdown(part)
         if part.others:
-            found[f"by_{part.label}_measures.tex"] = _other_measures(part)
+            texts[f"by_{part.label}_measures.tex"] = _other_measures(part)
     for trade in report.trades:
-        found[f"quality_{trade.name}.tex"] = _trade(trade, report.systems)
+        texts[f"quality_{trade.name}.tex"] = _trade(trade, report.systems)
     for chart in charts(report):
-        found[f"{chart.name}.tex"] = _chart(chart)
-    return found
+        texts[f"{chart.name}.tex"] = _chart(chart)
+    return texts
 
 
 def plain(text: object) -> str:

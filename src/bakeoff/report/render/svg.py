@@ -35,8 +35,8 @@ class Scale:
 
 def padded_range(values: Iterable[float], start: float, stop: float, *, log: bool = False) -> Scale:
     """A scale for all values, with a margin at both ends."""
-    known = list(values) or [0.0, 1.0]
-    low, high = min(known), max(known)
+    numbers = list(values) or [0.0, 1.0]
+    low, high = min(numbers), max(numbers)
     if log:
         return Scale(low / 1.35, high * 1.35, start, stop, log=True)
     room = 0.06 * (high - low) or 0.05
@@ -139,7 +139,7 @@ def _linear_ticks(low: float, high: float, most: int) -> list[float]:
 def _log_ticks(low: float, high: float, most: int) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for factors in ((1, 2, 5), (1, 3), (1,)):
-        found = [m * 10.0**p for p in powers for m in factors if low <= m * 10.0**p <= high]
-        if len(found) <= most:
-            return found
-    return found[:: math.ceil(len(found) / most)]
+        ticks = [m * 10.0**p for p in powers for m in factors if low <= m * 10.0**p <= high]
+        if len(ticks) <= most:
+            return ticks
+    return ticks[:: math.ceil(len(ticks) / most)]

@@ -83,22 +83,22 @@ def breakdown(grid: ScoreGrid, grouping: Grouping, label: str) -> Breakdown | No
 
 def _group_means(grid: ScoreGrid, grouping: Grouping, inside: BoolArray) -> dict[tuple[str, str], GridMean]:
     """The means of one group, each with its number of queries with unread truth."""
-    found = resampled_group(
+    means = resampled_group(
         grid, tuple(grouping.measures), grouping.systems, inside=inside, seed=grouping.seed
     )
-    own = {query.id for query, kept in zip(grid.queries, inside, strict=True) if kept}
+    own = {query.id for query, is_inside in zip(grid.queries, inside, strict=True) if is_inside}
     marks = {name: len(own.intersection(grouping.incomplete.get(name, ()))) for name in grouping.measures}
-    return {key: replace(mean, incomplete=marks[key[0]]) for key, mean in found.items()}
+    return {key: replace(mean, incomplete=marks[key[0]]) for key, mean in means.items()}
 
 
 def rank_table(grid: ScoreGrid, primary: str, systems: Sequence[str], depth: int) -> RankTable | None:
     """The ranks of first relevant results, from RR or else from Hit at several depths; None without either."""
     unit = parse(primary).unit
-    found = [measure for measure in map(parse, grid.values) if measure.budget is None]
-    reciprocal = _preferred_measure([m for m in found if m.name == "RR"], unit)
+    measures = [measure for measure in map(parse, grid.values) if measure.budget is None]
+    reciprocal = _preferred_measure([m for m in measures if m.name == "RR"], unit)
     if reciprocal is not None:
         return _from_reciprocal(grid, reciprocal, systems, depth)
-    hits = [m for m in found if m.name == "Hit" and (m.unit == unit or unit is None)]
+    hits = [m for m in measures if m.name == "Hit" and (m.unit == unit or unit is None)]
     return _from_hits(grid, hits, systems) if len(hits) > 1 else None
 
 
@@ -106,8 +106,8 @@ def first_ranks(values: FloatArray) -> IntArray:
     """The rank of the first relevant result from reciprocal ranks; 0 is none, −1 not scored."""
     with np.errstate(divide="ignore"):
         ranks = np.where(values > 0, np.rint(1 / np.where(values > 0, values, 1.0)), 0.0)
-    found: IntArray = np.where(np.isnan(values), -1, ranks).astype(np.int64)
-    return found
+    first: IntArray = np.where(np.isnan(values), -1, ranks).astype(np.int64)
+    return first
 
 
 def reciprocal_measure(grid: ScoreGrid, unit: Unit | None) -> Measure | None:
@@ -128,8 +128,8 @@ def _from_reciprocal(grid: ScoreGrid, measure: Measure, systems: Sequence[str], 
     rows = []
     for system in systems:
         ranks = first_ranks(grid.row(str(measure), system))
-        found, scored = ranks[ranks > 0], int((ranks >= 0).sum())
-        below = np.searchsorted(np.sort(found), edges, side="right")
+        positive, scored = ranks[ranks > 0], int((ranks >= 0).sum())
+        below = np.searchsorted(np.sort(positive), edges, side="right")
         counts = [int(n) for n in np.diff(below, prepend=0)]
         rows.append(RankRow(system, (*counts, scored - sum(counts)), scored, len(ranks) - scored))
     return RankTable(str(measure), str(measure.unit or "result"), _spans(edges), tuple(rows))

@@ -82,11 +82,11 @@ def trades(
     table: SystemsTable, higher_is_better: bool, bill: Pricing, decided_by: tuple[str, ...] = ()
 ) -> tuple[CostQualityPoint, ...]:
     """The trade-offs for which any system has both values; the deciding one comes first."""
-    found = _all(table, partial(trade_points, table.rows, higher_is_better=higher_is_better), bill)
+    every = _all(table, partial(trade_points, table.rows, higher_is_better=higher_is_better), bill)
     scored = sum(row.primary.value is not None for row in table.rows)
-    known = (replace(trade, without_cost=scored - len(trade.points)) for trade in found if trade.points)
+    priced = (replace(trade, without_cost=scored - len(trade.points)) for trade in every if trade.points)
     first = [PREFERRED[name] for name in decided_by if name in PREFERRED]
-    return tuple(sorted(known, key=lambda one: one.name not in first[:1]))
+    return tuple(sorted(priced, key=lambda one: one.name not in first[:1]))
 
 
 def bill_of(result: Result) -> Pricing:
@@ -100,11 +100,13 @@ def bill_of(result: Result) -> Pricing:
     return Pricing(prices.currency, run_costs(result, prices), _basis(prices.date, ONE_THREAD))
 
 
-def unpriced_reason(found: tuple[CostQualityPoint, ...], bill: Pricing) -> str:
+def unpriced_reason(trades_shown: tuple[CostQualityPoint, ...], bill: Pricing) -> str:
     """Why the figure of costs is missing or incomplete."""
     if not bill.costs:
         return bill.basis
-    missing = [what for what, part in PARTS.items() if not any(trade.name == part[0] for trade in found)]
+    missing = [
+        what for what, part in PARTS.items() if not any(trade.name == part[0] for trade in trades_shown)
+    ]
     reasons = [
         f"No cost of {what} is known: {'; '.join(_notes(_prices_of(bill, PARTS[what][1]))) or 'every price is 0'}."
         for what in missing

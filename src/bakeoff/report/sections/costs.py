@@ -49,16 +49,16 @@ def trade_points(
     rows: Sequence[SystemRow], costs: Mapping[str, float | None], higher_is_better: bool
 ) -> tuple[TradePoint, ...]:
     """Quality and cost of the systems that have both; a cost of 0 cannot be shown on a log scale."""
-    known = [
+    priced = [
         (row, row.primary.value, float(cost))
         for row in rows
         if row.primary.value is not None and (cost := costs.get(row.system))
     ]
     sign = 1.0 if higher_is_better else -1.0
-    front = pareto_front([(-value, sign * quality) for _, quality, value in known])
+    front = pareto_front([(-value, sign * quality) for _, quality, value in priced])
     return tuple(
         TradePoint(row.place, row.system, quality, value, on)
-        for (row, quality, value), on in zip(known, front, strict=True)
+        for (row, quality, value), on in zip(priced, front, strict=True)
     )
 
 
@@ -82,8 +82,8 @@ def latency_rows(result: Result, systems: Sequence[str]) -> tuple[LatencyRow, ..
 
 def _guarantees(result: Result, system: str) -> str:
     """Consistency, durability and refresh of a system's stores, with the engine's default if it differs."""
-    found = [guarantee for guarantee in result.record.guarantees if guarantee.system == system]
-    return "; ".join(Guarantee(one.name, one.kind, one.value, one.default).text for one in found)
+    guarantees = [guarantee for guarantee in result.record.guarantees if guarantee.system == system]
+    return "; ".join(Guarantee(one.name, one.kind, one.value, one.default).text for one in guarantees)
 
 
 def _across_runs(result: Result) -> dict[str, tuple[float, float]]:
@@ -96,10 +96,10 @@ def _across_runs(result: Result) -> dict[str, tuple[float, float]]:
     order = np.argsort(keys, kind="stable")
     groups, starts = np.unique(keys[order], return_index=True)
     medians = [float(np.median(part)) for part in np.split(times[order], starts[1:])] if len(groups) else []
-    found: dict[str, tuple[float, float]] = {}
+    ranges: dict[str, tuple[float, float]] = {}
     names = systems.dictionary.to_pylist()
     for group, median in zip(groups, medians, strict=True):
         name = names[int(group) // (int(repeats.max(initial=0)) + 1)]
-        low, high = found.get(name, (median, median))
-        found[name] = min(low, median), max(high, median)
-    return found
+        low, high = ranges.get(name, (median, median))
+        ranges[name] = min(low, median), max(high, median)
+    return ranges

@@ -99,27 +99,27 @@ def question_scatter(rows: Sequence[ExploredQuery], first: str, second: str) -> 
 
 def history_chart(entries: Sequence[HistoryEntry]) -> LineChart:
     """The leader's mean in each run; a line joins only runs that were compared question by question."""
-    known = [(entry, entry.mean) for entry in entries if entry.mean is not None]
+    scored = [(entry, entry.mean) for entry in entries if entry.mean is not None]
     stretches: list[list[tuple[float, float]]] = []
-    for place, (entry, mean) in enumerate(known):
+    for place, (entry, mean) in enumerate(scored):
         if place == 0 or entry.change is None:
             stretches.append([])
         stretches[-1].append((float(place), mean))
     names = [
-        entry.run if len(known) <= NAMED_RUNS else str(place) for place, (entry, _) in enumerate(known, 1)
+        entry.run if len(scored) <= NAMED_RUNS else str(place) for place, (entry, _) in enumerate(scored, 1)
     ]
     x = Axis(
         "run",
         lambda value: names[round(value)],
         log=False,
         higher_is_better=True,
-        ticks=tuple(range(len(known))),
+        ticks=tuple(range(len(scored))),
     )
     curves = (
-        Curve(place, known[int(points[0][0])][0].system or "", tuple(points))
+        Curve(place, scored[int(points[0][0])][0].system or "", tuple(points))
         for place, points in enumerate(stretches, 1)
     )
-    measures = " and ".join(dict.fromkeys(entry.measure for entry, _ in known))
+    measures = " and ".join(dict.fromkeys(entry.measure for entry, _ in scored))
     return LineChart(tuple(curves), x, _score_axis(measures))
 
 

@@ -44,33 +44,39 @@ SHOWN = (
 def depths_section(result: Result, systems: Sequence[str]) -> ReportSection | None:
     """The section, if configurations were measured independently; `systems` are in the report's order."""
     try:
-        found = read_configurations(result)
+        configurations = read_configurations(result)
     except DataError as exc:
         return ReportSection("depths", TITLE, str(exc))
-    if found is None:
+    if configurations is None:
         return None
-    shown = [system for system in systems if system in found.systems]
+    shown = [system for system in systems if system in configurations.systems]
     if not shown:
         return None
     seed = result.record.seed
-    grids = (_at_depths(found, shown), _ingestion(found, shown), *_comparisons(found, seed))
-    charts = tuple(_chart(found, shown, figure) for figure in SHOWN)
-    finding = " ".join(speed_sentences(found, seed))
-    return ReportSection("depths", TITLE, finding, grids, tuple(_notes(found, shown)), charts)
-
-
-def speed_sentences(found: Configurations, seed: int) -> Iterator[str]:
-    """Speed at the largest depth: the fastest system against each other one."""
-    depths = sorted({k for system in found.systems for k in found.depths(system)})
-    rates = (
-        {system: found.across_runs(system, "qps", depths[-1]) for system in found.systems} if depths else {}
+    grids = (
+        _at_depths(configurations, shown),
+        _ingestion(configurations, shown),
+        *_comparisons(configurations, seed),
     )
-    known = {system: one.median for system, one in rates.items() if one.median is not None}
-    if not known:
+    charts = tuple(_chart(configurations, shown, figure) for figure in SHOWN)
+    finding = " ".join(speed_sentences(configurations, seed))
+    return ReportSection("depths", TITLE, finding, grids, tuple(_notes(configurations, shown)), charts)
+
+
+def speed_sentences(configurations: Configurations, seed: int) -> Iterator[str]:
+    """Speed at the largest depth: the fastest system against each other one."""
+    depths = sorted({k for system in configurations.systems for k in configurations.depths(system)})
+    rates = (
+        {system: configurations.across_runs(system, "qps", depths[-1]) for system in configurations.systems}
+        if depths
+        else {}
+    )
+    medians = {system: one.median for system, one in rates.items() if one.median is not None}
+    if not medians:
         return
-    first = max(known, key=lambda system: known[system])
-    yield f"At top {depths[-1]}: {first} answers {say.whole(known[first])} queries/s."
-    for pair in found.compare("qps", depths[-1], seed):
+    first = max(medians, key=lambda system: medians[system])
+    yield f"At top {depths[-1]}: {first} answers {say.whole(medians[first])} queries/s."
+    for pair in configurations.compare("qps", depths[-1], seed):
         if first in (pair.a, pair.b):
             yield _sentence(first, pair)
 
@@ -85,7 +91,7 @@ def _sentence(first: str, pair: SpeedComparison) -> str:
     return f"It is {ratio_text(ratio)} times as fast as {other} (p {say.p_value(pair.p_holm)})."
 
 
-def _at_depths(found: Configurations, systems: Sequence[str]) -> TextTable:
+def _at_depths(configurations: Configurations, systems: Sequence[str]) -> TextTable:
     headings = (
         "system",
         "top k",
@@ -99,13 +105,13 @@ def _at_depths(found: Configurations, systems: Sequence[str]) -> TextTable:
         "CPU",
         "memory",
     )
-    rows = [_row(found, system, k) for system in systems for k in found.depths(system)]
+    rows = [_row(configurations, system, k) for system in systems for k in configurations.depths(system)]
     return TextTable(headings, tuple(rows))
 
 
-def _row(found: Configurations, system: str, k: int) -> tuple[str, ...]:
+def _row(configurations: Configurations, system: str, k: int) -> tuple[str, ...]:
     def across(figure: str) -> RunSummary:
-        return found.across_runs(system, figure, k)
+        return configurations.across_runs(system, figure, k)
 
     latency = across("latency_ms")
     cpu = across("search_avg_cpu_percent").median
@@ -129,17 +135,17 @@ def _with_deviation(across: RunSummary) -> str:
     return f"{text} ± {say.score(across.sd)}" if across.sd else text
 
 
-def _ingestion(found: Configurations, systems: Sequence[str]) -> TextTable:
+def _ingestion(configurations: Configurations, systems: Sequence[str]) -> TextTable:
     names = (*PHASES, "total_s")
     headings = ("ingestion", *(name.removesuffix("_s") for name in names), "CPU", "memory", "growth")
     rows = []
     for system in systems:
-        cpu = found.across_runs(system, "ingestion_avg_cpu_percent").median
+        cpu = configurations.across_runs(system, "ingestion_avg_cpu_percent").median
         memory = [
-            found.across_runs(system, name).median
+            configurations.across_runs(system, name).median
             for name in ("ingestion_peak_memory_mb", "memory_growth_mb")
         ]
-        times = [_time(found.across_runs(system, name)) for name in names]
+        times = [_time(configurations.across_runs(system, name)) for name in names]
         used = say.percent(cpu)
         rows.append((system, *times, used, *map(say.megabytes, memory)))
     return TextTable(headings, tuple(rows))
@@ -150,9 +156,9 @@ def _time(across: RunSummary) -> str:
     return f"{text} ± {say.seconds(across.sd)}" if across.sd is not None else text
 
 
-def _comparisons(found: Configurations, seed: int) -> Iterator[TextTable]:
-    depths = sorted({k for system in found.systems for k in found.depths(system)})
-    rows = [_pair(k, pair) for k in depths for pair in found.compare("qps", k, seed)]
+def _comparisons(configurations: Configurations, seed: int) -> Iterator[TextTable]:
+    depths = sorted({k for system in configurations.systems for k in configurations.depths(system)})
+    rows = [_pair(k, pair) for k in depths for pair in configurations.compare("qps", k, seed)]
     if rows:
         yield TextTable(
             ("speed of", "against", "top k", "ratio", "95 %", "t", "df", "p (Holm)"), tuple(rows), 2
@@ -168,17 +174,17 @@ def _pair(k: int, pair: SpeedComparison) -> tuple[str, ...]:
     return (pair.a, pair.b, str(k), number(pair.ratio), ends, *tested)
 
 
-def _chart(found: Configurations, systems: Sequence[str], shown: _DepthTable) -> Chart:
+def _chart(configurations: Configurations, systems: Sequence[str], shown: _DepthTable) -> Chart:
     curves = [
         curve
         for place, system in enumerate(systems, 1)
-        if (curve := _curve(found, system, place, shown.figure)) is not None
+        if (curve := _curve(configurations, system, place, shown.figure)) is not None
     ]
-    ticks = tuple(float(k) for k in sorted({k for system in systems for k in found.depths(system)}))
+    ticks = tuple(float(k) for k in sorted({k for system in systems for k in configurations.depths(system)}))
     x = Axis("top k", lambda value: f"{value:g}", log=True, higher_is_better=True, ticks=ticks)
     y = Axis(shown.name, shown.say, shown.log, higher_is_better=not shown.log)
     rows = tuple(
-        (system, *(shown.say(found.across_runs(system, shown.figure, int(k)).median) for k in ticks))
+        (system, *(shown.say(configurations.across_runs(system, shown.figure, int(k)).median) for k in ticks))
         for system in systems
     )
     grid = TextTable(("system", *(f"top {k:g}" for k in ticks)), rows)
@@ -193,8 +199,8 @@ def _chart(found: Configurations, systems: Sequence[str], shown: _DepthTable) ->
     )
 
 
-def _curve(found: Configurations, system: str, place: int, figure: str) -> Curve | None:
-    across = {k: found.across_runs(system, figure, k) for k in found.depths(system)}
+def _curve(configurations: Configurations, system: str, place: int, figure: str) -> Curve | None:
+    across = {k: configurations.across_runs(system, figure, k) for k in configurations.depths(system)}
     points = tuple((float(k), value) for k, one in across.items() for value in one.values)
     spread = tuple(
         (float(k), one.q1, one.q3)
@@ -204,11 +210,11 @@ def _curve(found: Configurations, system: str, place: int, figure: str) -> Curve
     return Curve(place, system, points, spread=spread) if points else None
 
 
-def _notes(found: Configurations, systems: Sequence[str]) -> Iterator[str]:
+def _notes(configurations: Configurations, systems: Sequence[str]) -> Iterator[str]:
     yield f"Latency covers the search, not the embedding of the query. {TEST}"
     yield "CPU is in percent of one core, for the process that holds only the engine, or for its server."
-    yield from (f"{system} could not be measured: {why}" for system, why in found.failures().items())
+    yield from (f"{system} could not be measured: {why}" for system, why in configurations.failures().items())
     for system in systems:
-        note = found.note(system, "search_avg_memory_mb", found.depths(system)[0])
+        note = configurations.note(system, "search_avg_memory_mb", configurations.depths(system)[0])
         if note:
             yield f"{system}: {note}"

@@ -107,9 +107,9 @@ class _Lists:
 
     def _rankings(self, result: Result, queries: list[str], systems: list[str]) -> list[TableRow]:
         depth = max(PASSAGES_SHOWN, result.record.depth)
-        wanted = [("system", "in", systems), ("query_id", "in", queries), ("rank", "<=", depth)]
-        found: list[TableRow] = rows_where(result, RANKINGS, wanted).to_pylist()
-        return found
+        conditions = [("system", "in", systems), ("query_id", "in", queries), ("rank", "<=", depth)]
+        rows: list[TableRow] = rows_where(result, RANKINGS, conditions).to_pylist()
+        return rows
 
     def _passages(self, result: Result, rankings: list[TableRow]) -> dict[str, TableRow]:
         chunks = sorted({row["chunk_id"] for row in rankings if row["rank"] <= PASSAGES_SHOWN})

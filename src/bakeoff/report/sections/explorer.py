@@ -115,8 +115,8 @@ def returned_passages(
     result: Result, query: str, text: str, systems: Sequence[str], most: int = 10
 ) -> dict[str, list[ShownPassage]]:
     """What each system returned for a query, with the query's words marked."""
-    wanted = [("query_id", "in", [query]), ("system", "in", list(systems)), ("rank", "<=", most)]
-    rows = rows_where(result, RANKINGS, wanted).to_pylist()
+    conditions = [("query_id", "in", [query]), ("system", "in", list(systems)), ("rank", "<=", most)]
+    rows = rows_where(result, RANKINGS, conditions).to_pylist()
     chunks = sorted({row["chunk_id"] for row in rows})
     stored = rows_where(result, PASSAGES, [("chunk_id", "in", chunks)]).to_pylist() if chunks else []
     passages = {row["chunk_id"]: row for row in stored}

@@ -24,11 +24,11 @@ def of_systems(table: SystemsTable) -> str:
     mean = first.primary
     if mean.value is None:
         return f"No system has a score of {note.label}"
-    found = f"{say.score(mean.value)} {say.interval(mean.interval.low, mean.interval.high)}".strip()
+    score = f"{say.score(mean.value)} {say.interval(mean.interval.low, mean.interval.high)}".strip()
     word = "highest" if note.higher_is_better else "lowest"
     best = [row.system for row in table.rows if row.primary.value == mean.value]
     who = f"{first.system} has" if len(best) == 1 else f"{say.name_some(best, 3)} share"
-    return f"{who} the {word} mean {note.label}: {found}"
+    return f"{who} the {word} mean {note.label}: {score}"
 
 
 def of_differences(pairs: PairTable) -> str:
@@ -65,8 +65,8 @@ def of_trade(trade: CostQualityPoint) -> str:
         return f"{among}{front[0].system} is both the best and the {trade.cheapest}"
     total = say.count(len(trade.points), "system")
     names = say.name_some([point.system for point in front], 3)
-    known = f" with known {trade.axis}" if trade.without_cost else ""
-    return f"{len(front):,} of {total}{known} have no rival that is both better and {trade.cheaper}: {names}"
+    limit = f" with known {trade.axis}" if trade.without_cost else ""
+    return f"{len(front):,} of {total}{limit} have no rival that is both better and {trade.cheaper}: {names}"
 
 
 def of_breakdown(table: Breakdown, higher_is_better: bool) -> str:
@@ -75,8 +75,8 @@ def of_breakdown(table: Breakdown, higher_is_better: bool) -> str:
     worst = min if higher_is_better else max
     tops = []
     for number, group in enumerate(table.groups):
-        known = [(row[1][number].value, row[0], row[1][number].n) for row in table.rows]
-        scored = [(value, system, n) for value, system, n in known if value is not None]
+        means = [(row[1][number].value, row[0], row[1][number].n) for row in table.rows]
+        scored = [(value, system, n) for value, system, n in means if value is not None]
         if scored:
             value, system, n = best(scored, key=lambda one: one[0])
             tops.append((value, group, system, n))
@@ -126,14 +126,14 @@ def of_spread(spread: FactorAnalysis) -> str:
 
 def of_alarms(rows: Sequence[tuple[str, FalseAlarmStats]]) -> str:
     """How the first system scores queries without a right answer."""
-    system, found = rows[0]
-    if found.above is None:
+    system, alarms = rows[0]
+    if alarms.above is None:
         return (
-            f"{say.score(found.auroc)} of the other questions have a higher top score from {system} than the one "
+            f"{say.score(alarms.auroc)} of the other questions have a higher top score from {system} than the one "
             "without a right answer"
         )
     return (
-        f"{system} gives {found.above:,} of {say.questions(found.negatives)} without a right answer "
+        f"{system} gives {alarms.above:,} of {say.questions(alarms.negatives)} without a right answer "
         "a top score above its threshold"
     )
 
@@ -145,12 +145,12 @@ def of_differing(queries: Sequence[DifferingQuery]) -> str:
 
 def of_latency(rows: Sequence[LatencyRow]) -> str:
     """The range of median latencies."""
-    known = sorted(
+    latencies = sorted(
         (row.statistics[0].value, row.system) for row in rows if row.statistics[0].value is not None
     )
-    if not known:
+    if not latencies:
         return "Too few samples for a median latency"
-    (low, fastest), (high, slowest) = known[0], known[-1]
+    (low, fastest), (high, slowest) = latencies[0], latencies[-1]
     if low == high:
         return f"The median latency is {say.milliseconds(low)} ({fastest})"
     return f"The median latency ranges from {say.milliseconds(low)} ({fastest}) to {say.milliseconds(high)} ({slowest})"
@@ -158,15 +158,15 @@ def of_latency(rows: Sequence[LatencyRow]) -> str:
 
 def of_phases(phases: Sequence[str], rows: Sequence[PhaseRow]) -> str:
     """The phase that takes longest in any system."""
-    known = [
+    totals = [
         (time.value, phase, row.system)
         for row in rows
         for phase, time in zip(phases, row.phases, strict=True)
         if time.value is not None and phase != WHOLE
     ]
-    if not known:
+    if not totals:
         return "Every phase came from the cache, without a recorded time"
-    value, phase, system = max(known)
+    value, phase, system = max(totals)
     part = any(time.value is None for row in rows for time in row.phases)
     first = "The longest phase with a known time" if part else "The longest phase"
     return f"{first} is {phase}: {say.seconds(value)} for {system}"

@@ -39,7 +39,7 @@ def headline(
     result: Result,
     grid: ScoreGrid,
     table: SystemsTable,
-    found: Mapping[str, Mapping[str, float | None]],
+    means: Mapping[str, Mapping[str, float | None]],
     verdict: Verdict | None,
     notes: Sequence[str],
 ) -> Headline:
@@ -55,7 +55,7 @@ def headline(
         banner=advice.banner if advice else "",
         reasons=_reasons(verdict) if verdict else (),
         without_leaks=leak_sentence(result) if verdict else "",
-        could_change=(*_could_change(result, grid, table, found, verdict), *notes, *tie_notes(result)),
+        could_change=(*_could_change(result, grid, table, means, verdict), *notes, *tie_notes(result)),
         decided=advice is not None and advice.strength is Strength.TAKE,
     )
 
@@ -97,13 +97,13 @@ def _could_change(
     result: Result,
     grid: ScoreGrid,
     table: SystemsTable,
-    found: Mapping[str, Mapping[str, float | None]],
+    means: Mapping[str, Mapping[str, float | None]],
     verdict: Verdict | None,
 ) -> Iterator[str]:
     if verdict is None:
         yield from empty_search_sentences(result.record.empty_searches)
         yield from placement_sentences(result.record.placements, result.record.primary)
-    yield from _other_measures(table, found)
+    yield from _other_measures(table, means)
     if result.failed and result.done:
         failures = name_some(list(result.failed))
         yield f"{count(len(result.failed), 'system')} failed and could not be compared: {failures}."
@@ -134,13 +134,13 @@ def _lower_bounds(result: Result, table: SystemsTable) -> Iterator[str]:
         )
 
 
-def _other_measures(table: SystemsTable, found: Mapping[str, Mapping[str, float | None]]) -> Iterator[str]:
+def _other_measures(table: SystemsTable, means: Mapping[str, Mapping[str, float | None]]) -> Iterator[str]:
     """Quality measures by which another system has the best mean."""
     if len(table.rows) < 2 or table.rows[0].primary.value is None:
         return
     first = table.rows[0]
     for note, own in zip(table.measures[1:], first.means[1:], strict=True):
-        leader, value = _leader(note, found[note.key])
+        leader, value = _leader(note, means[note.key])
         if note.quality and own.value is not None and round(value - own.value, 9):
             yield (
                 f"By {note.label}, {leader} is best: {score(value)} against {score(own.value)} "
@@ -148,8 +148,8 @@ def _other_measures(table: SystemsTable, found: Mapping[str, Mapping[str, float 
             )
 
 
-def _leader(note: MeasureNote, found: Mapping[str, float | None]) -> tuple[str, float]:
-    known = {system: value for system, value in found.items() if value is not None}
+def _leader(note: MeasureNote, means: Mapping[str, float | None]) -> tuple[str, float]:
+    scored = {system: value for system, value in means.items() if value is not None}
     best = max if note.higher_is_better else min
-    leader = best(known, key=lambda system: known[system], default="")
-    return leader, known.get(leader, 0.0)
+    leader = best(scored, key=lambda system: scored[system], default="")
+    return leader, scored.get(leader, 0.0)

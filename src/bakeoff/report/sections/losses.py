@@ -25,8 +25,8 @@ class LossTable:
 
     def losses_of(self, waterfall: Waterfall) -> tuple[float | None, ...]:
         """One system's losses, in the order of the table's steps."""
-        found = {step.step: step.lost for step in waterfall.steps}
-        return tuple(found.get(step) for step in self.steps)
+        lost = {step.step: step.lost for step in waterfall.steps}
+        return tuple(lost.get(step) for step in self.steps)
 
 
 def loss_table(result: Result, systems: Sequence[str]) -> LossTable | None:
@@ -44,8 +44,8 @@ def alarm_rows(result: Result, systems: Sequence[str]) -> tuple[tuple[str, False
     """How often a query without a right answer scores like one that has one; empty if unknown."""
     if row_count(result, RANKINGS) > ROWS:
         return ()
-    found = ((system, false_alarms(result, system)) for system in systems)
-    return tuple((system, alarms) for system, alarms in found if alarms is not None)
+    rates = ((system, false_alarms(result, system)) for system in systems)
+    return tuple((system, alarms) for system, alarms in rates if alarms is not None)
 
 
 def _waterfall(result: Result, system: str) -> Waterfall | None:

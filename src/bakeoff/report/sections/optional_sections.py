@@ -21,7 +21,7 @@ from bakeoff.runs.placements import placement_row, placement_sentences
 
 def collect_optional_sections(result: Result, systems: Sequence[str]) -> tuple[ReportSection, ...]:
     """Depths, load, resources and growth, for the systems shown."""
-    found = (
+    sections = (
         _decision(result),
         _placements(result, systems),
         vector_forms_section(result),
@@ -30,24 +30,24 @@ def collect_optional_sections(result: Result, systems: Sequence[str]) -> tuple[R
         resources_section(result, systems),
         *scaling_sections(result),
     )
-    return tuple(section for section in found if section is not None)
+    return tuple(section for section in sections if section is not None)
 
 
 def _placements(result: Result, systems: Sequence[str]) -> ReportSection | None:
     """How the results of retrievers were placed in the corpus."""
-    found = [placement for placement in result.record.placements if placement.system in systems]
-    if not found:
+    placements = [placement for placement in result.record.placements if placement.system in systems]
+    if not placements:
         return None
-    headings = ("retriever", *placement_row(found[0]), "score", "at most")
+    headings = ("retriever", *placement_row(placements[0]), "score", "at most")
     rows = [
         (one.system, *map(say.whole, placement_row(one).values()), say.score(one.mean), say.score(one.high))
-        for one in found
+        for one in placements
     ]
-    lost = sum(one.outside for one in found)
+    lost = sum(one.outside for one in placements)
     return ReportSection(
         "placements",
         "Where the retrievers' results are in the corpus",
-        " ".join(placement_sentences(found, result.record.primary)) or "Every result was placed.",
+        " ".join(placement_sentences(placements, result.record.primary)) or "Every result was placed.",
         (TextTable(headings, tuple(rows)),),
         (PLACED, *([BOUND] if lost else [])),
     )

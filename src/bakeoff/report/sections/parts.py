@@ -177,8 +177,8 @@ def pareto_front(values: Sequence[tuple[float, float]]) -> list[bool]:
 
 def middles(one: Curve) -> list[tuple[float, float]]:
     """The median of the points at each x, in order."""
-    found = []
+    places = []
     for a in sorted({a for a, _ in one.points}):
         at = sorted(b for other, b in one.points if other == a)
-        found.append((a, at[len(at) // 2]))
-    return found
+        places.append((a, at[len(at) // 2]))
+    return places

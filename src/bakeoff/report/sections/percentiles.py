@@ -54,10 +54,10 @@ def of_samples(system: str, milliseconds: np.ndarray) -> Quantiles:
 def of_histogram(system: str, histogram: Histogram) -> Quantiles:
     """The percentiles of a histogram; unanswered queries count as slower than every answered one."""
     count = histogram.count + histogram.missing
-    found = [
+    values = [
         histogram.percentile(percent) if count >= samples_needed(percent) else None for percent in PERCENTS
     ]
-    return Quantiles(system, tuple(None if value is None else value / 1e6 for value in found), count)
+    return Quantiles(system, tuple(None if value is None else value / 1e6 for value in values), count)
 
 
 def run_quantiles(result: Result, systems: Sequence[str]) -> tuple[Quantiles, ...]:
@@ -69,8 +69,8 @@ def run_quantiles(result: Result, systems: Sequence[str]) -> tuple[Quantiles, ..
     names = rows["system"].combine_chunks().dictionary_encode()
     codes, times = names.indices.to_numpy(), rows["total_ms"].to_numpy()
     place = {name: code for code, name in enumerate(names.dictionary.to_pylist())}
-    known = {name: times[codes == place[name]] for name in systems if name in place}
-    return tuple(of_samples(name, kept[np.isfinite(kept)]) for name, kept in known.items())
+    by_system = {name: times[codes == place[name]] for name in systems if name in place}
+    return tuple(of_samples(name, samples[np.isfinite(samples)]) for name, samples in by_system.items())
 
 
 def run_chart(result: Result, systems: Sequence[str]) -> Chart | None:
@@ -101,10 +101,10 @@ def chart(
 
 def finding(rows: Sequence[Quantiles], under: str = "") -> str:
     """How quickly the fastest and the slowest system answer most queries."""
-    percent, known = _comparable(rows)
-    if not known:
+    percent, ranked = _comparable(rows)
+    if not ranked:
         return "Too few samples for a latency curve"
-    (low, fastest), (high, slowest) = known[0], known[-1]
+    (low, fastest), (high, slowest) = ranked[0], ranked[-1]
     first = f"{under}{fastest} answers {percent:g}{say.TIED}% of questions within {say.milliseconds(low)}"
     return first if fastest == slowest else f"{first}; {slowest} needs {say.milliseconds(high)}"
 
@@ -118,9 +118,9 @@ def _comparable(rows: Sequence[Quantiles]) -> tuple[float, list[tuple[float, str
     """The highest percentile that most systems have, up to p99, with the systems that have it, fastest first."""
     best: tuple[float, list[tuple[float, str]]] = (0.0, [])
     for place, percent in enumerate(PERCENTS):
-        known = sorted((v, row.system) for row in rows if (v := row.values[place]) is not None)
-        if percent <= 99 and known and len(known) >= len(best[1]):
-            best = (percent, known)
+        ranked = sorted((v, row.system) for row in rows if (v := row.values[place]) is not None)
+        if percent <= 99 and ranked and len(ranked) >= len(best[1]):
+            best = (percent, ranked)
     return best
 
 

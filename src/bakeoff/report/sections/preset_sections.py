@@ -23,12 +23,12 @@ SYSTEMS_SHOWN = 8
 def preset_sections(result: Result, grid: ScoreGrid, systems: Sequence[str]) -> Iterator[ReportSection]:
     """The sections of the run's preset and query file that have data."""
     if systems:
-        found = (
+        sections = (
             score_section(result, systems),
             key_section(result, grid, systems),
             minimums_section(result, grid, systems),
         )
-        yield from (section for section in found if section is not None)
+        yield from (section for section in sections if section is not None)
 
 
 def score_section(result: Result, systems: Sequence[str]) -> ReportSection | None:
@@ -61,12 +61,12 @@ def score_section(result: Result, systems: Sequence[str]) -> ReportSection | Non
 
 
 def _score_finding(scores: dict[str, WeightedScore]) -> str:
-    known = {system: one.value for system, one in scores.items() if one.value is not None}
-    if not known:
+    values = {system: one.value for system, one in scores.items() if one.value is not None}
+    if not values:
         return "No system has a weighted score"
-    best = max(known, key=lambda system: known[system])
+    best = max(values, key=lambda system: values[system])
     return (
-        f"{best} has the highest weighted score: {known[best]:.3f}. A score has no interval; the verdict has"
+        f"{best} has the highest weighted score: {values[best]:.3f}. A score has no interval; the verdict has"
     )
 
 
@@ -84,44 +84,45 @@ def _score_note(system: str, score: WeightedScore, bands: BandReading) -> str:
 def key_section(result: Result, grid: ScoreGrid, systems: Sequence[str]) -> ReportSection | None:
     """The key measure by category as a table; None if the preset names none."""
     shown = systems[:SYSTEMS_SHOWN]
-    found = key_measures(result, grid, shown)
-    known = [one for one in found if one.best]
-    if not found:
+    measures = key_measures(result, grid, shown)
+    decided = [one for one in measures if one.best]
+    if not measures:
         return None
     rows = tuple(
-        (one.category, one.measure, *(_mean_cell(one.means.get(system)) for system in shown)) for one in found
+        (one.category, one.measure, *(_mean_cell(one.means.get(system)) for system in shown))
+        for one in measures
     )
-    leads = {system: sum(system in one.best for one in known) for system in shown}
+    leads = {system: sum(system in one.best for one in decided) for system in shown}
     leader = max(shown, key=lambda system: leads[system])
-    of = count(len(known), "category", "categories")
+    of = count(len(decided), "category", "categories")
     finding = f"{leader} has or shares the best mean in {leads[leader]} of {of}"
     notes = (
         "Differences inside a category rest on few questions and are not tested here.",
-        *missing_notes(found),
-        *_interval_notes(known),
+        *missing_notes(measures),
+        *_interval_notes(decided),
     )
     return ReportSection(
         "key-measures",
         "Key measure by category",
-        finding if known else "No category has a key measure yet",
+        finding if decided else "No category has a key measure yet",
         (TextTable(("category", "key measure", *shown), rows, 2),),
         notes,
     )
 
 
-def missing_notes(found: Sequence[KeyMeasure]) -> tuple[str, ...]:
+def missing_notes(measures: Sequence[KeyMeasure]) -> tuple[str, ...]:
     """Why categories have no mean of their key measure."""
     missing: dict[str, list[str]] = {}
-    for one in found:
+    for one in measures:
         if not one.best:
             missing.setdefault(one.measure, []).append(one.category)
     return tuple(f"{', '.join(names)}: {_missing_reason(measure)}" for measure, names in missing.items())
 
 
-def _interval_notes(found: Sequence[KeyMeasure]) -> tuple[str, ...]:
+def _interval_notes(measures: Sequence[KeyMeasure]) -> tuple[str, ...]:
     """Why means have no interval."""
     reasons: dict[str, list[str]] = {}
-    for one in found:
+    for one in measures:
         for reason in dict.fromkeys(mean.interval.reason for mean in one.means.values()):
             reasons.setdefault(reason, []).append(one.category)
     return tuple(f"No interval in {', '.join(names)}: {why}." for why, names in reasons.items() if why)
@@ -147,26 +148,26 @@ def minimums_section(result: Result, grid: ScoreGrid, systems: Sequence[str]) ->
     notes = _missing_measure(grid)
     if not accuracy.rows and not documents.rows and not notes:
         return None
-    found = []
+    tables = []
     if accuracy.rows:
         best = max(reached, key=lambda name: reached[name])
-        found.append(f"{best} reaches {reached[best]} of {count(of, 'minimum')} of section accuracy")
+        tables.append(f"{best} reaches {reached[best]} of {count(of, 'minimum')} of section accuracy")
     if documents.rows:
         total = len(documents.rows)
-        found.append(f"the truth of {enough} of {count(total, 'question')} has the documents it should have")
+        tables.append(f"the truth of {enough} of {count(total, 'question')} has the documents it should have")
     grids = tuple(grid for grid in (accuracy, documents) if grid.rows)
     title = "Minimums of the query file"
-    return ReportSection("minimums", title, "; ".join(found) or notes[0], grids, notes if found else ())
+    return ReportSection("minimums", title, "; ".join(tables) or notes[0], grids, notes if tables else ())
 
 
 def _missing_measure(grid: ScoreGrid) -> tuple[str, ...]:
     """A note if queries have a minimum of section accuracy that the run did not measure."""
-    asked = sum(accuracy_minimum(query.tags) is not None for query in grid.queries)
-    if not asked or accuracy_measure(grid.values) is not None:
+    queries = sum(accuracy_minimum(query.tags) is not None for query in grid.queries)
+    if not queries or accuracy_measure(grid.values) is not None:
         return ()
-    having = "has a minimum" if asked == 1 else "have minimums"
+    having = "has a minimum" if queries == 1 else "have minimums"
     return (
-        f"{count(asked, 'question')} {having} of section accuracy, which this run did not measure. "
+        f"{count(queries, 'question')} {having} of section accuracy, which this run did not measure. "
         "Add SecAcc@10(chunk) to measures and run again.",
     )
 
@@ -174,22 +175,23 @@ def _missing_measure(grid: ScoreGrid) -> tuple[str, ...]:
 def _accuracy(grid: ScoreGrid, systems: Sequence[str]) -> tuple[TextTable, dict[str, int], int]:
     """Section accuracy of every query with a minimum, how many each system reaches, and out of how many."""
     measure = accuracy_measure(grid.values)
-    wanted = [
+    minimums = [
         (place, query.id, least)
         for place, query in enumerate(grid.queries)
         if (least := accuracy_minimum(query.tags)) is not None
     ]
-    if measure is None or not wanted or not systems:
+    if measure is None or not minimums or not systems:
         return TextTable((), ()), {}, 0
     values = {system: grid.row(measure, system) for system in systems}
     rows = [
         (name, score(least), *(_pass_text(float(values[system][place]), least) for system in systems))
-        for place, name, least in wanted
+        for place, name, least in minimums
     ]
     reached = {
-        system: sum(bool(values[system][place] >= least) for place, _, least in wanted) for system in systems
+        system: sum(bool(values[system][place] >= least) for place, _, least in minimums)
+        for system in systems
     }
-    return TextTable((f"question ({measure})", "minimum", *systems), tuple(rows)), reached, len(wanted)
+    return TextTable((f"question ({measure})", "minimum", *systems), tuple(rows)), reached, len(minimums)
 
 
 def _pass_text(value: float, least: float) -> str:
@@ -200,24 +202,24 @@ def _pass_text(value: float, least: float) -> str:
 
 def _documents(result: Result, grid: ScoreGrid) -> tuple[TextTable, int]:
     """The documents in each query's truth against its minimum, and how many queries reach it."""
-    held: dict[str, int] = {}
+    documents: dict[str, int] = {}
     least: dict[str, float] = {}
     for hit in result.record.truth_hits:
-        held[hit.query_id] = max(hit.documents, held.get(hit.query_id, 0))
+        documents[hit.query_id] = max(hit.documents, documents.get(hit.query_id, 0))
         if hit.min_documents is not None:
             least[hit.query_id] = max(hit.min_documents, least.get(hit.query_id, 0))
-    rows = list(_document_rows(grid, held, least))
+    rows = list(_document_rows(grid, documents, least))
     headings = ("question", "minimum", "documents in the truth", "")
     return TextTable(headings, tuple(rows)), sum(row[3] == "pass" for row in rows)
 
 
 def _document_rows(
-    grid: ScoreGrid, held: Mapping[str, int], by_rule: Mapping[str, float]
+    grid: ScoreGrid, relevant: Mapping[str, int], by_rule: Mapping[str, float]
 ) -> Iterator[tuple[str, ...]]:
     """One row per query with a minimum, in its tags or in its rule."""
     for query in grid.queries:
         least = document_minimum(query.tags)
         least = by_rule.get(query.id) if least is None else least
         if least is not None and not query.negative:
-            found = held.get(query.id, 0)
-            yield query.id, f"{least:,.0f}", f"{found:,}", "pass" if found >= least else "fail"
+            documents = relevant.get(query.id, 0)
+            yield query.id, f"{least:,.0f}", f"{documents:,}", "pass" if documents >= least else "fail"

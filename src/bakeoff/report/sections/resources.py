@@ -115,15 +115,15 @@ def _grid(phases: Sequence[Phase], use: ResourceRow) -> TextTable:
 def _size_chart(result: Result, systems: Sequence[str]) -> Chart | None:
     stored = {row["system"]: row["index_bytes"] for row in result.systems.to_pylist()}
     sizes = [(system, stored.get(system)) for system in systems]
-    known = sorted((size, system) for system, size in sizes if size is not None)
-    if not known:
+    measured = sorted((size, system) for system, size in sizes if size is not None)
+    if not measured:
         return None
-    (low, smallest), (high, largest) = known[0], known[-1]
+    (low, smallest), (high, largest) = measured[0], measured[-1]
     first = f"{largest} has the largest index: {say.size(high)}"
     finding = first if low == high else f"{first}; {smallest} has the smallest: {say.size(low)}"
     groups = tuple(BarGroup(system, (Bar("", (size,)),)) for system, size in sizes)
     grid = TextTable(("system", "index"), tuple((system, say.size(size)) for system, size in sizes))
-    notes = (f"–: {UNSEEN}",) if len(known) < len(sizes) else ()
+    notes = (f"–: {UNSEEN}",) if len(measured) < len(sizes) else ()
     caption = "As reported by the store: its files on disk, or its vectors in memory."
     return Chart(
         "index_size", finding, caption, BarChart(("index",), groups, say.size, "index size"), grid, notes

@@ -113,10 +113,10 @@ def against_grid(figures: ReviewFigures) -> TextTable:
 def _sides(state: ReviewState, result: Result) -> list[TextTable]:
     """Automated, human-adjusted and combined figures (S4-53), if the primary measure has all three."""
     try:
-        found = compare_with_run(state, result.by_rules())
+        sides = compare_with_run(state, result.by_rules())
     except BakeoffError:
         return []  # human labels do not define this measure
-    grid = sides_grid([one for one in found if one.human.n])
+    grid = sides_grid([one for one in sides if one.human.n])
     return [grid] if grid.rows else []
 
 
@@ -174,5 +174,5 @@ def lift_means(result: Result, grid: ScoreGrid, systems: Sequence[str]) -> dict[
     common: BoolArray = np.logical_not(np.isnan(values).any(axis=0))
     if not common.any():
         return {}
-    found = resampled_group(grid, [measure], systems, inside=common, seed=result.record.seed)
-    return {system: found[measure, system] for system in systems}
+    means = resampled_group(grid, [measure], systems, inside=common, seed=result.record.seed)
+    return {system: means[measure, system] for system in systems}

@@ -59,15 +59,15 @@ def _too_shallow(result: Result, grid: ScoreGrid) -> Iterator[str]:
     few = _short_lists(result, k, {query.id for query in grid.queries if not query.negative})
     if few:
         system, most = max(few.items(), key=lambda one: one[1])
-        asked = sum(not query.negative for query in grid.queries)
+        answerable = sum(not query.negative for query in grid.queries)
         yield (
             f"Unusual: for {system}{f' and {len(few) - 1} more' if len(few) > 1 else ''}, the top "
             f"{result.record.depth} chunks cover fewer than the {k} documents that {deepest} counts, on up to {most} "
-            f"of {asked} questions. Increase depth."
+            f"of {answerable} questions. Increase depth."
         )
 
 
-def _short_lists(result: Result, k: int, asked: set[str]) -> dict[str, int]:
+def _short_lists(result: Result, k: int, queries: set[str]) -> dict[str, int]:
     """For each system, how many queries have fewer than k documents in a ranking cut off at the depth."""
     path = result.table_file(RANKINGS)
     with translate_table_errors(path):
@@ -79,7 +79,7 @@ def _short_lists(result: Result, k: int, asked: set[str]) -> dict[str, int]:
         row["system"]
         for row in counted.to_pylist()
         if row["document_id_count_distinct"] < k and row["document_id_count"] >= result.record.depth
-        if row["query_id"] in asked
+        if row["query_id"] in queries
     )
     return {system: few[system] for system in result.done if few[system]}
 
@@ -92,14 +92,14 @@ def _growing(grid: ScoreGrid) -> list[GrowthFacts]:
         if measure.name in ("R", "Hit") and measure.k is not None and measure.rel is None:
             label = f"{measure.name}({measure.unit})" if measure.unit else measure.name
             families.setdefault((label, measure.source), []).append((measure.k, name))
-    found = []
+    growing = []
     for (label, _), names in families.items():
         columns = [(k, mean_scores(grid, name)) for k, name in names]
         for system in grid.systems:
-            known = [(k, mean) for k, column in columns if (mean := column[system]) is not None]
+            means = [(k, mean) for k, column in columns if (mean := column[system]) is not None]
             alike = len({np.isnan(grid.row(name, system)).tobytes() for _, name in names}) == 1
-            found += [GrowthFacts(system, label, known)] if alike and len(known) > 1 else []
-    return found
+            growing += [GrowthFacts(system, label, means)] if alike and len(means) > 1 else []
+    return growing
 
 
 def _percentiles(result: Result, system: str) -> list[tuple[str, float]]:

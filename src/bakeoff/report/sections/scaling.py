@@ -85,17 +85,17 @@ def answer(fits: Fits, unit: str = ROWS_OF_VECTORS) -> str:
     return "; ".join(parts) + "." if parts else "Growth is unknown: it needs three sizes or more."
 
 
-def power(found: PowerLaw) -> str:
+def power(fit: PowerLaw) -> str:
     """An exponent with its interval."""
-    if found.exponent is None or found.low is None or found.high is None:
+    if fit.exponent is None or fit.low is None or fit.high is None:
         return "unknown"
-    shown = f"{found.exponent:.2f} [{found.low:.2f} {found.high:.2f}]"
+    shown = f"{fit.exponent:.2f} [{fit.low:.2f} {fit.high:.2f}]"
     return shown.replace("-", say.MINUS)
 
 
-def _tied(found: PowerLaw) -> str:
+def _tied(fit: PowerLaw) -> str:
     """The same without line breaks."""
-    return power(found).replace(" ", say.TIED)
+    return power(fit).replace(" ", say.TIED)
 
 
 def growth(
@@ -183,12 +183,12 @@ def _open_scale(folder: Path) -> tuple[Mapping[str, Json], tuple[ScaleRow, ...]]
 
 def _grid(rows: Sequence[ScaleRow], figure: str, fits: Fits) -> TextTable:
     """Medians of the runs at each size, and the exponent."""
-    found = medians(rows, SIZE)
-    sizes = sorted({size for _, size, _ in found})
+    values = medians(rows, SIZE)
+    sizes = sorted({size for _, size, _ in values})
     cells = [
         (
             system,
-            *(SHOWN[figure](found.get((system, size, None), {}).get(figure)) for size in sizes),
+            *(SHOWN[figure](values.get((system, size, None), {}).get(figure)) for size in sizes),
             _tied(fits[system, figure]),
             "–" if (last := fits[system, figure].last) is None else f"{last:.2f}",
         )
@@ -198,26 +198,26 @@ def _grid(rows: Sequence[ScaleRow], figure: str, fits: Fits) -> TextTable:
 
 
 def _notes(fits: Fits, figure: str) -> tuple[str, ...]:
-    mine = {system: found for (system, name), found in fits.items() if name == figure}
-    why = [f"{system}: {found.note}" for system, found in mine.items() if found.note]
+    mine = {system: fit for (system, name), fit in fits.items() if name == figure}
+    why = [f"{system}: {fit.note}" for system, fit in mine.items() if fit.note]
     bends = [f"{system}: the growth between the two largest sizes differs from the fitted line"
-             for system, found in mine.items() if found.bends]  # fmt: skip
+             for system, fit in mine.items() if fit.bends]  # fmt: skip
     return (*why, *bends)
 
 
-def _finding(name: str, found: Sequence[tuple[str, PowerLaw]], unit: str) -> str:
-    known = [(system, one) for system, one in found if one.exponent is not None]
-    if not known:
+def _finding(name: str, fits: Sequence[tuple[str, PowerLaw]], unit: str) -> str:
+    fitted = [(system, one) for system, one in fits if one.exponent is not None]
+    if not fitted:
         return f"{capital(name)} by size: too few sizes for an exponent"
-    if len(known) == 1:
-        return f"{capital(name)} of {known[0][0]} grows as {unit}^{_tied(known[0][1])}"
-    low, high = (pick(known, key=lambda one: one[1].exponent or 0.0) for pick in (min, max))
+    if len(fitted) == 1:
+        return f"{capital(name)} of {fitted[0][0]} grows as {unit}^{_tied(fitted[0][1])}"
+    low, high = (pick(fitted, key=lambda one: one[1].exponent or 0.0) for pick in (min, max))
     return (
         f"{capital(name)} grows least with {low[0]}, as {unit}^{_tied(low[1])}, "
         f"and most with {high[0]}, as {unit}^{_tied(high[1])}"
     )
 
 
-def _ends(found: PowerLaw, points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+def _ends(fit: PowerLaw, points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
     ends = (min(size for size, _ in points), max(size for size, _ in points))
-    return tuple((size, value) for size in ends if (value := found.at(size)) is not None)
+    return tuple((size, value) for size in ends if (value := fit.at(size)) is not None)

@@ -119,7 +119,7 @@ def systems_table(
 ) -> SystemsTable:
     """The first systems with all their measurements."""
     shown = ordered[:SHOWN]
-    found = {note.key: _means(result, grid, note.key, shown, verdict is not None) for note in notes}
+    means = {note.key: _means(result, grid, note.key, shown, verdict is not None) for note in notes}
     stored = {row["system"]: row for row in result.systems.to_pylist()}
     unbeaten = set(verdict.group) if verdict else set()
     names, advice = short_names(ordered), result.recommendation
@@ -128,7 +128,7 @@ def systems_table(
             place=place,
             system=system,
             short=names[system],
-            means=tuple(found[note.key][system] for note in notes),
+            means=tuple(means[note.key][system] for note in notes),
             p50_ms=result.timing(system, "total", "p50_ms"),
             p95_ms=result.timing(system, "total", "p95_ms"),
             index_bytes=stored[system]["index_bytes"],
@@ -150,11 +150,11 @@ def _means(
     result: Result, grid: ScoreGrid, measure: str, systems: tuple[str, ...], judged: bool
 ) -> dict[str, GridMean]:
     if judged:
-        found = compared_means(result.summaries(measure), measure, systems)
+        means = compared_means(result.summaries(measure), measure, systems)
     else:
-        found = resampled_means(grid, measure, systems, result.record.seed)
+        means = resampled_means(grid, measure, systems, result.record.seed)
     incomplete = len(result.incomplete(measure))
-    return {system: replace(mean, incomplete=incomplete) for system, mean in found.items()}
+    return {system: replace(mean, incomplete=incomplete) for system, mean in means.items()}
 
 
 def _note(name: str, units: tuple[str, ...], sources: tuple[str, ...]) -> MeasureNote:

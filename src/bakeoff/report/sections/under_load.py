@@ -28,24 +28,26 @@ def load_section(result: Result, systems: Sequence[str]) -> ReportSection | None
     if not all_loads(result.path):
         return None
     try:
-        found = open_load(result.path)
-        charts = tuple(load_charts(found, systems))
+        load_result = open_load(result.path)
+        charts = tuple(load_charts(load_result, systems))
     except BakeoffError as exc:
         return ReportSection("load", TITLE, str(exc))
-    record = found.record
+    record = load_result.record
     points = shown_points(record, systems)
     headings = ("system", "load", "queries/s", "IQR", "p50", "p95", "p99", "errors", "server memory")
     table = [TextTable(headings, tuple(map(_row, points)), 2)] if points else []
     grids = [*_highest(record), *table, *_comparisons(record)]
-    return ReportSection("load", TITLE, _summary(record), tuple(grids), tuple(_notes(found, result)), charts)
+    return ReportSection(
+        "load", TITLE, _summary(record), tuple(grids), tuple(_notes(load_result, result)), charts
+    )
 
 
 def shown_points(record: Mapping[str, Json], systems: Sequence[str]) -> list[Point]:
     """The points of the first systems; steps of a search for the highest rate only if there are no others."""
     points = [point for point in record["points"] if not point["probe"]] or record["points"]
     number = system_numbers(record, systems)
-    kept = [point for point in points if number[point["system"]] <= MOST]
-    return sorted(kept, key=lambda point: (number[point["system"]], load_weight(point)))
+    few = [point for point in points if number[point["system"]] <= MOST]
+    return sorted(few, key=lambda point: (number[point["system"]], load_weight(point)))
 
 
 def system_numbers(record: Mapping[str, Json], systems: Sequence[str]) -> dict[str, int]:
@@ -57,8 +59,8 @@ def system_numbers(record: Mapping[str, Json], systems: Sequence[str]) -> dict[s
 def _summary(record: Mapping[str, Json]) -> str:
     """What was measured, and the highest rates if they were searched for."""
     if record["stopped"] or not record["points"] or record["highest"]:
-        found: str = record["sentence"]
-        return found
+        sentence: str = record["sentence"]
+        return sentence
     loads = [point["load"] for point in loads_of(record["points"])]
     count = say.count(len({point["system"] for point in record["points"]}), "system")
     runs = say.count(record["demand"]["runs"], "run")
@@ -80,8 +82,8 @@ def _comparisons(record: Mapping[str, Json]) -> Iterator[TextTable]:
     """Welch's test between systems under each load; loads stored by earlier versions have none."""
     rows = []
     for pair in record.get("comparisons", ())[: MOST * 4]:
-        known = pair["low"] is not None
-        ends = f"{pair['low']:.3g} – {pair['high']:.3g}" if known else say.ABSENT
+        has_interval = pair["low"] is not None
+        ends = f"{pair['low']:.3g} – {pair['high']:.3g}" if has_interval else say.ABSENT
         ratio = say.ABSENT if pair["ratio"] is None else f"{pair['ratio']:.3g}"
         p = say.p_value(pair["p_holm"])
         rows.append((pair["a"], pair["b"], pair["load"], pair["measure"], ratio, ends, p))
@@ -91,31 +93,31 @@ def _comparisons(record: Mapping[str, Json]) -> Iterator[TextTable]:
         )
 
 
-def _notes(found: LoadResult, result: Result) -> Iterator[str]:
+def _notes(load_result: LoadResult, result: Result) -> Iterator[str]:
     """Failures, the first notes of the measurement, and how it was made."""
-    record = found.record
+    record = load_result.record
     yield from (f"{system} failed: {why}" for system, why in record["failed"].items())
     yield from explain_missing_p(pair["note"] for pair in record.get("comparisons", ()))
     notes = list(dict.fromkeys(record["notes"]))
     yield from notes[:NOTES]
     if len(notes) > NOTES:
-        yield f"{len(notes) - NOTES:,} more notes in {found.path.relative_to(result.path)}/record.json"
+        yield f"{len(notes) - NOTES:,} more notes in {load_result.path.relative_to(result.path)}/record.json"
     yield f"measured with {_command(result, record)}"
 
 
 def loads_of(points: Sequence[Point]) -> list[Point]:
     """One point of each load, the lightest first."""
-    found = {point["load"]: point for point in points}
-    return sorted(found.values(), key=load_weight)
+    by_load = {point["load"]: point for point in points}
+    return sorted(by_load.values(), key=load_weight)
 
 
-def load_charts(found: LoadResult, systems: Sequence[str]) -> Iterator[Chart]:
+def load_charts(load_result: LoadResult, systems: Sequence[str]) -> Iterator[Chart]:
     """The figures that have data."""
-    number, points = system_numbers(found.record, systems), shown_points(found.record, systems)
+    number, points = system_numbers(load_result.record, systems), shown_points(load_result.record, systems)
     loads = loads_of(points)
     if not points:
         return
-    curve = _curve_chart(found, points, loads[-1], number)
+    curve = _curve_chart(load_result, points, loads[-1], number)
     if curve is not None:
         yield curve
     if len(loads) > 1:
@@ -123,10 +125,10 @@ def load_charts(found: LoadResult, systems: Sequence[str]) -> Iterator[Chart]:
 
 
 def _curve_chart(
-    found: LoadResult, points: Sequence[Point], heaviest: Point, number: Mapping[str, int]
+    load_result: LoadResult, points: Sequence[Point], heaviest: Point, number: Mapping[str, int]
 ) -> Chart | None:
     """The percentile curves under the heaviest load."""
-    histograms = _histograms(found, heaviest["load"])
+    histograms = _histograms(load_result, heaviest["load"])
     rows = [
         percentiles.of_histogram(system, histograms[system])
         for system in dict.fromkeys(point["system"] for point in points)
@@ -136,11 +138,11 @@ def _curve_chart(
     return percentiles.chart("load_latency", rows, number, caption, f"{_point_text(heaviest)}, ")
 
 
-def _histograms(found: LoadResult, load: str) -> dict[str, Histogram]:
+def _histograms(load_result: LoadResult, load: str) -> dict[str, Histogram]:
     """The latencies of each system under a load, all runs together."""
     import pyarrow.compute as pc
 
-    table = found.histograms
+    table = load_result.histograms
     mine = pc.and_(pc.equal(table["load"], load), pc.equal(table["what"], "latency"))
     kept = table.filter(mine).select(["system", "bucket", "count"])
     sums = kept.group_by(["system", "bucket"]).aggregate([("count", "sum")]).sort_by("bucket")
@@ -213,14 +215,14 @@ def _load_charts(
         )
 
 
-def _slowest(found: Sequence[tuple[float, str]], tail: str, at: str) -> str:
-    (low, first), (high, last) = found[0], found[-1]
+def _slowest(values: Sequence[tuple[float, str]], tail: str, at: str) -> str:
+    (low, first), (high, last) = values[0], values[-1]
     start = f"{at}, {tail} of {first} is {say.milliseconds(low)}"
     return start if first == last else f"{start}, of {last} {say.milliseconds(high)}"
 
 
-def _fastest(found: Sequence[tuple[float, str]], at: str) -> str:
-    (low, last), (high, first) = found[0], found[-1]
+def _fastest(values: Sequence[tuple[float, str]], at: str) -> str:
+    (low, last), (high, first) = values[0], values[-1]
     start = f"{at}, {first} answers {say.whole(high)} queries per second"
     return start if first == last else f"{start}, {last} {say.whole(low)}"
 
@@ -241,8 +243,8 @@ def _value(point: Point | None, value: Callable[[Point], float | None]) -> float
 
 
 def _latency(point: Point, name: str) -> float | None:
-    found = point["latency_ms"].get(name) or {}
-    value: float | None = found.get("across_queries", {}).get("value")
+    latency = point["latency_ms"].get(name) or {}
+    value: float | None = latency.get("across_queries", {}).get("value")
     return value
 
 
@@ -257,8 +259,8 @@ def _row(point: Point) -> tuple[str, ...]:
     times = [say.milliseconds(_latency(point, name)) for name in ("p50", "p95", "p99")]
     lost = point["errors"] + point["timeouts"]
     memory = point["resources"]["server"].get("peak_memory_mb")
-    held = say.ABSENT if memory is None else f"{memory:,.0f}{say.TIED}MB"
-    return (point["system"], point["load"], say.whole(rate["median"]), iqr, *times, f"{lost:,}", held)
+    memory_text = say.ABSENT if memory is None else f"{memory:,.0f}{say.TIED}MB"
+    return (point["system"], point["load"], say.whole(rate["median"]), iqr, *times, f"{lost:,}", memory_text)
 
 
 def _command(result: Result, record: Mapping[str, Json]) -> str:
