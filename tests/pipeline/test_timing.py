@@ -15,8 +15,8 @@ from bakeoff.pipeline.timing import (
     phase_row,
     samples_needed,
     step_times,
-    timings_table,
 )
+from bakeoff.storage.schemas import TIMINGS
 
 
 def leg(milliseconds: Any) -> StepResult:
@@ -93,4 +93,4 @@ def test_a_phase_done_now_has_seconds_and_one_whose_time_nobody_kept_has_none() 
 
 
 def test_no_rows_are_a_table() -> None:
-    assert timings_table([]).num_rows == 0
+    assert TIMINGS.table_of_rows([]).num_rows == 0
