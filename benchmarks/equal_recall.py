@@ -16,9 +16,9 @@ from bakeoff.benchmark.ann.recall_tuning import (
     TuningRecall,
     expected_recall,
     least_effort,
-    reaches_target,
     split_queries,
 )
+from bakeoff.benchmark.results.speeds import reaches_target
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from common import Row, show
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from bakeoff.config import experiment
 from bakeoff.pipeline.context import StageContext
-from bakeoff.runs.checks.checking import validate
 from bakeoff.pipeline.reading.readings import read_corpus
+from bakeoff.runs.checks.checking import validate
 from bakeoff.runs.checks.leaks import leaks
 from bakeoff.storage.cache import Cache
 from bakeoff.truth.duplicates import find_similar
