@@ -104,14 +104,14 @@ def load(kind: str, name: str) -> type[Plugin]: ...
 def load(kind: str, name: str) -> type[Plugin]:
     """The class registered under a name; unknown names and missing packages raise errors with a remedy."""
     if (kind, name) in _added:
-        return _checked(kind, name, _added[kind, name])
+        return _check_plugin(kind, name, _added[kind, name])
     point = _points(kind).get(name)
     if point is None:
         raise UnknownPluginError(_unknown(kind, name))
-    return _checked(kind, name, _import(point))
+    return _check_plugin(kind, name, _import(point))
 
 
-def _checked(kind: str, name: str, plugin: type) -> type[Plugin]:
+def _check_plugin(kind: str, name: str, plugin: type) -> type[Plugin]:
     """The class with masked output; raises if it lacks a method of its kind."""
     missing = [method for method in _METHODS.get(kind, ()) if not hasattr(plugin, method)]
     if missing:

@@ -75,7 +75,7 @@ class _Server:
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-m", "bakeoff.corpus.fork_server", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=_shown(), pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=_error_output(), pass_fds=[theirs.fileno()],
                 env=os.environ | _SETTINGS,
             )  # fmt: skip
         self._requests = ours
@@ -90,7 +90,7 @@ class _Server:
             read, stdin = _pipe(theirs, 0)
             write, stdout = _pipe(theirs, 1)
             write_reports, reports = _pipe(theirs, 1)
-            errors = os.dup(2) if _shown() is None else os.open(os.devnull, os.O_WRONLY)
+            errors = os.dup(2) if _error_output() is None else os.open(os.devnull, os.O_WRONLY)
             theirs.callback(os.close, errors)
             sent = [read, write, errors, write_reports, shared]
             socket.send_fds(self._requests, [module.encode()], sent)
@@ -125,7 +125,7 @@ def _running_server() -> _Server:
     return _servers[0]
 
 
-def _shown() -> int | None:
+def _error_output() -> int | None:
     """A library that crashes on a file may print anything, including the file's bytes: for --debug only."""
     return None if logging.getLogger("bakeoff").isEnabledFor(logging.DEBUG) else subprocess.DEVNULL
 

@@ -17,7 +17,7 @@ def full_match(pattern: str, expression: str, *, ignore_case: bool = False) -> C
         try:
             found = re.compile(expression, re.IGNORECASE if ignore_case else 0)
         except re.error as exc:
-            raise _refused(pattern) from exc
+            raise _invalid_pattern(pattern) from exc
         return lambda path: found.fullmatch(path) is not None
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -31,9 +31,9 @@ def full_match(pattern: str, expression: str, *, ignore_case: bool = False) -> C
     try:
         matches("")
     except pa.ArrowInvalid as exc:
-        raise _refused(pattern) from exc
+        raise _invalid_pattern(pattern) from exc
     return matches
 
 
-def _refused(pattern: str) -> DataError:
+def _invalid_pattern(pattern: str) -> DataError:
     return DataError(f"{pattern!r} is not a pattern of paths. Correct the characters in its brackets.")

@@ -68,11 +68,11 @@ def write_file_run(
         one.name: target.table(one, [tables[one]] if one in tables else []) for one in (*CELL, QUERIES)
     }
     record = _record(folder.name, ranked, measures, conventions, files)
-    target.record(record.model_copy(update={"tables": digests, "excluded": _excluded(scores)}))
+    target.record(record.model_copy(update={"tables": digests, "excluded": _excluded_queries(scores)}))
     return open_run(folder)
 
 
-def _excluded(scores: FileScores) -> list[ExcludedQuery]:
+def _excluded_queries(scores: FileScores) -> list[ExcludedQuery]:
     """Queries without a value on a measure, each once."""
     excluded = {
         (query, name): why

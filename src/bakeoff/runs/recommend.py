@@ -82,12 +82,12 @@ def _warnings(result: Result, recommendation: Recommendation) -> Iterator[str]:
         yield f"{drafts:,} of {questions(every)} are machine-written drafts."
     yield from (note for note in result.record.notes if NOT_BY_PEOPLE in note or MIXED in note)
     yield from _exhausted(result)
-    yield from _failed(result)
+    yield from _failure_notes(result)
     if not compares_all(result):
         yield f"Only the {MOST_COMPARED} best of {len(result.done):,} systems are compared."
     yield from _unread(result)
     yield from empty_search_sentences(result.record.empty_searches)
-    yield from _leaked(result, recommendation)
+    yield from _leak_notes(result, recommendation)
     yield from _stand_ins(result, recommendation.system)
     yield from _non_latin(result, recommendation.system)
 
@@ -103,7 +103,7 @@ def _exhausted(result: Result) -> Iterator[str]:
         yield why
 
 
-def _failed(result: Result) -> Iterator[str]:
+def _failure_notes(result: Result) -> Iterator[str]:
     if result.failed:
         count, every = len(result.failed), len(result.record.systems)
         yield f"{count:,} of {every:,} systems failed and {'is' if count == 1 else 'are'} not compared."
@@ -117,7 +117,7 @@ def _unread(result: Result) -> Iterator[str]:
             yield f"{files} not read ({one.reason})."
 
 
-def _leaked(result: Result, recommendation: Recommendation) -> Iterator[str]:
+def _leak_notes(result: Result, recommendation: Recommendation) -> Iterator[str]:
     """The recommendation without the questions that occur word for word in a document, if it differs (F10)."""
     leaked = result.record.leaked
     if not leaked or set(leaked) >= set(result.queries["query_id"].to_pylist()):

@@ -260,7 +260,7 @@ def _ranking(system: str, source: object, conventions: Conventions, notes: list[
         return source
     path = Path(source)
     if path.suffix in (*JSON_LINES, ".parquet"):
-        return _served(path, read_rankings(path), conventions)
+        return _served_order(path, read_rankings(path), conventions)
     if path.suffix in SUFFIXES:
         raise SettingError(f"{path} is a table of scores. Remove --qrels, or give rankings.")
     served = read_run(path, by_rank=conventions.order == "served")
@@ -271,7 +271,7 @@ def _ranking(system: str, source: object, conventions: Conventions, notes: list[
     return served.by_query
 
 
-def _served(
+def _served_order(
     path: Path, rankings: Rankings, conventions: Conventions
 ) -> dict[str, list[str] | dict[str, float]]:
     """Rankings of documents, each once: in served order, or with scores if the conventions sort by them."""

@@ -114,9 +114,9 @@ class _Words:
         quality = {
             Grounds.ONLY_SYSTEM: self._only,
             Grounds.ONLY_WITHIN_LIMITS: self._only,
-            Grounds.NO_QUALITY: self._unscored,
+            Grounds.NO_QUALITY: self._no_quality,
             Grounds.BEATS_ALL: self._beats_all,
-            Grounds.LIFT: self._lifted,
+            Grounds.LIFT: self._by_lift,
             Grounds.WITHIN_MARGIN: self._within,
             Grounds.TIED: self._tied,
             Grounds.BEST_MEAN: self._best_mean,
@@ -135,7 +135,7 @@ class _Words:
         which = "with results" if len(comparison.systems) == 1 else "with enough scored questions"
         return f"It is the only system {which}, so nothing is compared{score}"
 
-    def _unscored(self) -> str:
+    def _no_quality(self) -> str:
         return "No question is scored for every system, so quality can't decide"
 
     def _beats_all(self) -> str:
@@ -145,7 +145,7 @@ class _Words:
         others = {1: "the other system", 2: "both other systems"}.get(count, f"all {count} other systems")
         return f"It beats {others} {self.on_questions}{', the next' if count > 1 else ''} by {ahead}"
 
-    def _lifted(self) -> str:
+    def _by_lift(self) -> str:
         return f"People judge it better at equal {self.measure} {self.on_questions}{self._price()}"
 
     def _within(self) -> str:
@@ -228,7 +228,7 @@ class _Words:
         cheaper."""
         saving, expense = self._compared_costs()
         if saving:
-            yield f"It {_joined(saving)}{f', but {expense[0]}' if expense else ''}."
+            yield f"It {_join_phrases(saving)}{f', but {expense[0]}' if expense else ''}."
         elif expense:
             yield f"It {expense[0]}."
         elif len(self.decision.candidates) > 1:
@@ -358,7 +358,7 @@ class _Words:
         saving = describe_saving(self._costs(chosen), self._costs(decision.system), decision.rule)
         for margin in margins[chosen] if chosen != decision.system and saving else ():
             if decision.with_margin(margin).system == chosen:
-                points, name, less = points_to_three(margin), self.names[chosen], _joined(saving)
+                points, name, less = points_to_three(margin), self.names[chosen], _join_phrases(saving)
                 yield f"If you can give up {points}, use {name}: it {less} (decide: {{margin: {points}}})."
                 return
 
@@ -369,7 +369,7 @@ def _margins(regret: Regret, least: float) -> list[float]:
     return [margin for margin in both if least < margin <= LARGEST_MARGIN]
 
 
-def _joined(phrases: tuple[str, ...]) -> str:
+def _join_phrases(phrases: tuple[str, ...]) -> str:
     """Join verb phrases: "needs no model and 3 × fewer tokens, and answers 30 × faster"."""
     if any(" and " in phrase for phrase in phrases[:-1]):
         return f"{', '.join(phrases[:-1])}, and {phrases[-1]}"

@@ -69,7 +69,7 @@ def regrets(
     scores = clusters.linearise((1.0 if matrix.higher_is_better else -1.0) * values[:, shared].T)
     draws = DRAWS if len(systems) <= MOST_SYSTEMS else FEWER_DRAWS
     means = scores.mean(axis=0)
-    expected = _expected(scores, np.isin(systems, tied), draws, seed)
+    expected = _expected_regret(scores, np.isin(systems, tied), draws, seed)
     drawn = _draw_means(scores, matrix.largest_difference, draws, seed)
     bounds = np.maximum(_bounds(drawn, int(means.argmax()), margin, alpha), expected)
     rows = np.round(np.stack([expected, bounds, means.max() - means], axis=1), DECIMALS).tolist()
@@ -79,7 +79,7 @@ def regrets(
     }
 
 
-def _expected(scores: FloatArray, tied: BoolArray, draws: int, seed: int) -> FloatArray:
+def _expected_regret(scores: FloatArray, tied: BoolArray, draws: int, seed: int) -> FloatArray:
     """Mean over draws of the best system's mean minus each one's own."""
     means = scores.mean(axis=0)
     centres = means.copy()

@@ -176,7 +176,7 @@ def _listing(repository: str) -> JsonObject:
     address = f"{_endpoint()}/api/models/{repository}?blobs=true"
     try:
         with urllib.request.urlopen(address, timeout=_SECONDS) as answer:  # noqa: S310 - the user's own hub
-            listed = json.loads(_limited(answer))
+            listed = json.loads(_read_limited(answer))
     except urllib.error.HTTPError as exc:
         raise ModelNotFoundError(f"{address} answered {exc.code}: is there such a repository?") from exc
     except (OSError, HTTPException, ValueError, RecursionError) as exc:
@@ -189,7 +189,7 @@ def _listing(repository: str) -> JsonObject:
     return listed
 
 
-def _limited(answer: HTTPResponse) -> bytes:
+def _read_limited(answer: HTTPResponse) -> bytes:
     """The hub's whole answer, if it is short and in time."""
     content, end = bytearray(), time.monotonic() + LISTING_SECONDS
     for block in _blocks(answer):

@@ -123,7 +123,7 @@ class RowCache:
         batches = self._plan(keys, missing, batch, order)
         if spread is None:
             for positions in batches:
-                place.keep(self._cache, keys.names(positions), partial(self._timed, work, positions))
+                place.keep(self._cache, keys.names(positions), partial(self._time_work, work, positions))
                 progress(len(positions))
         else:
             named = (WorkBatch(tuple(keys.names(one)), tuple(one)) for one in batches)
@@ -131,7 +131,7 @@ class RowCache:
             self._check(keys)
         return len(missing)
 
-    def _timed(self, work: Callable[[list[int]], BatchRows], positions: list[int]) -> BatchRows:
+    def _time_work(self, work: Callable[[list[int]], BatchRows], positions: list[int]) -> BatchRows:
         begin = time.perf_counter()
         rows = work(positions)
         self.work_seconds += time.perf_counter() - begin
@@ -220,12 +220,12 @@ class RowCache:
         """Fetch the segments of others that have rows of unknown keys."""
         index: list[KeyIndex] = []
 
-        def wanted(data: bytes) -> bool:
+        def has_wanted_rows(data: bytes) -> bool:
             if not index:
                 index.append(KeyIndex(keys.array[unknown]))
             return bool((index[0].find(InputKeys.collect(_index_keys(data)).array) >= 0).any())
 
-        return fetch_artifacts(self._cache, self._stage, self.prefix, FetchCondition(INDEX, wanted))
+        return fetch_artifacts(self._cache, self._stage, self.prefix, FetchCondition(INDEX, has_wanted_rows))
 
 
 class _Segments:

@@ -75,10 +75,10 @@ def remove_abandoned(place: Path | None = None) -> list[Path]:
             ours = [Path(entry.path) for entry in entries if entry.name.startswith(PREFIX)]
     except OSError:
         return []
-    return [path for path in ours if _swept(path)]
+    return [path for path in ours if _remove_if_abandoned(path)]
 
 
-def _swept(path: Path) -> bool:
+def _remove_if_abandoned(path: Path) -> bool:
     """Whether it was abandoned and is now removed."""
     locks: list[int] = []
     with contextlib.suppress(OSError):  # in use, not ours, or gone already

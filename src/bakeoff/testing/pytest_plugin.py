@@ -82,7 +82,7 @@ def assert_not_worse() -> AssertNotWorse:
     ) -> None:
         from bakeoff.runs.gate import GateRules, run_gate
 
-        outcome = run_gate(_opened(baseline), _opened(run), GateRules(margin), system=system)
+        outcome = run_gate(_open(baseline), _open(run), GateRules(margin), system=system)
         failed = [
             f"{one.system}: {one.verdict} (gain {one.gain})" for one in outcome.systems if not one.passed
         ]
@@ -103,8 +103,8 @@ def assert_recall() -> AssertRecall:
         system: str | None = None,
         sure: bool = False,
     ) -> None:
-        result = _opened(run)
-        name = result.system(system) if system is not None else _recommended(result)
+        result = _open(run)
+        name = result.system(system) if system is not None else _recommended_system(result)
         summary = next(one for one in result.compare(measure).systems if one.system == name)
         low, high = summary.interval.low, summary.interval.high
         if low is None and summary.mean is not None and summary.at_best == 1.0:
@@ -120,13 +120,13 @@ def assert_recall() -> AssertRecall:
     return check
 
 
-def _opened(run: Result | str | Path) -> Result:
+def _open(run: Result | str | Path) -> Result:
     import bakeoff
 
     return bakeoff.open_run(Path(run)) if isinstance(run, str | Path) else run
 
 
-def _recommended(result: Result) -> str:
+def _recommended_system(result: Result) -> str:
     from bakeoff.runs.live.live_system import recommended_label
 
     return recommended_label(result)

@@ -95,7 +95,7 @@ class LuceneStore(TunedByEf, LuceneIndex):
         if not self._api.indices.exists(index=name):
             raise no_such_collection(self.engine, name, self._api.indices.get_alias(index="*"))
         mapping = next(iter(self._api.indices.get_mapping(index=name).values()))
-        fields = dict(_mapped(mapping["mappings"].get("properties", {})))
+        fields = dict(_mapped_fields(mapping["mappings"].get("properties", {})))
         vectors = [field for field, one in fields.items() if one["type"] in ("dense_vector", "knn_vector")]
         self._vector_field = the_vector_field(self.engine, collection.vector_field, vectors)
         if collection.id_field and collection.id_field not in fields:
@@ -162,10 +162,10 @@ class LuceneStore(TunedByEf, LuceneIndex):
         return [self._nearest(_read_hits(one)) for one in answers]
 
     def search_text(self, text: str, k: int, query: LuceneQuery) -> Hits:
-        return self._best({"query": _match(self._cut(text))}, k)
+        return self._best({"query": _match(self._cut_words(text))}, k)
 
     def search_text_where(self, text: str, k: int, query: LuceneQuery, where: Where) -> Hits:
-        filtered = {"must": _match(self._cut(text)), "filter": self._clauses(where)}
+        filtered = {"must": _match(self._cut_words(text)), "filter": self._clauses(where)}
         return self._best({"query": {"bool": filtered}}, k)
 
     def search_sparse(self, vector: SparseVector, k: int, query: LuceneQuery, where: Where = ()) -> Hits:
@@ -181,7 +181,7 @@ class LuceneStore(TunedByEf, LuceneIndex):
         return self._best({"query": {"bool": {**any_of, "filter": self._clauses(where)}}}, k)
 
     def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: LuceneQuery) -> Hits:
-        both = self._both(self._near(vector, k, query), _match(self._cut(text)), query.vector_weight)
+        both = self._both(self._near(vector, k, query), _match(self._cut_words(text)), query.vector_weight)
         return self._best(both, k)
 
     def _clauses(self, where: Where) -> Clauses:
@@ -207,12 +207,12 @@ class LuceneStore(TunedByEf, LuceneIndex):
         return make_hits(found[0], below if self._metric is Metric.L2 else np.where(raw < 1, below, raw - 1))
 
 
-def _mapped(properties: JsonObject, before: str = "") -> Iterator[tuple[str, JsonObject]]:
+def _mapped_fields(properties: JsonObject, before: str = "") -> Iterator[tuple[str, JsonObject]]:
     """Fields of a mapping, nested ones by path."""
     for name, one in properties.items():
         if "type" in one:
             yield before + name, one
-        yield from _mapped(one.get("properties", {}), f"{before}{name}.")
+        yield from _mapped_fields(one.get("properties", {}), f"{before}{name}.")
 
 
 def _filter_columns(fields: JsonObject) -> dict[str, PayloadField]:

@@ -222,7 +222,7 @@ class LuceneIndex(HoldsKind, PayloadSchemaMixin, ABC):
             raise
         return True
 
-    def _cut(self, text: str) -> str:
+    def _cut_words(self, text: str) -> str:
         """Prepare a text for the index."""
         return text if self._cutter is None else " ".join(self._cutter.terms(text))
 
@@ -271,7 +271,7 @@ class LuceneIndex(HoldsKind, PayloadSchemaMixin, ABC):
             if vectors is not None:
                 row["vector"] = vectors[i]
             if batch.texts is not None:
-                row["text"] = self._cut(batch.texts[i])
+                row["text"] = self._cut_words(batch.texts[i])
             if batch.payloads is not None:
                 row.update({column: batch.payloads[i][field.name] for column, field in columns})
             yield row

@@ -97,9 +97,9 @@ class PostgresTable:
         if self.storage == "float32":
             return self.full_distance
         sign = "<~>" if self.storage == "binary" else SIGNS[self.metric]
-        return f"{self._indexed('vector')} {sign} {self._indexed('%s::vector')}"
+        return f"{self._index_expression('vector')} {sign} {self._index_expression('%s::vector')}"
 
-    def _indexed(self, value: str) -> str:
+    def _index_expression(self, value: str) -> str:
         if self.storage == "float16":
             return f"({value}::halfvec({self.dims}))"
         return f"(binary_quantize({value})::bit({self.dims}))" if self.storage == "binary" else value
@@ -153,7 +153,7 @@ class PostgresTable:
         parts = [f"{INDEXES[field.kind]} ({column})" for column, field in fields.items()]
         parts += ["gin (words)"] if words else []
         if self.index:
-            column = self._indexed("vector")
+            column = self._index_expression("vector")
             parts += [f"{self.index} ({column} {self.operators}) WITH ({self.build.options()})"]
         yield from (f'CREATE INDEX ON "{self.name}" USING {part}' for part in parts)
 

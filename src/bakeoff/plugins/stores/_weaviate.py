@@ -212,7 +212,7 @@ class WeaviateRows:
         payloads = None if batch.payloads is None else batch.payloads[part]
         objects = []
         for i, number in enumerate(ids):
-            kept: JsonObject = {} if texts is None else {"text": self._cut(texts[i])}
+            kept: JsonObject = {} if texts is None else {"text": self._cut_words(texts[i])}
             if payloads is not None:
                 kept |= {name: payloads[i][field.name] for name, field in columns.items()}
             objects.append(DataObject(kept, identity(number), vectors[i]))
@@ -278,15 +278,15 @@ class WeaviateRows:
     def with_words(self, text: str, k: int, among: object, level: str) -> Found:
         """Rows best matching some words, with their scores."""
         how = {"limit": k, "filters": among, "query_properties": SEARCHED}
-        return _search_scores(self._at(level).bm25, self._cut(text), how)
+        return _search_scores(self._at(level).bm25, self._cut_words(text), how)
 
     def with_both(self, text: str, vector: np.ndarray, k: int, query: WeaviateQuery) -> Found:
         """Rows best by words and vector, with their scores."""
         how = {"alpha": query.alpha, "fusion_type": FUSIONS[query.fusion], "query_properties": SEARCHED}
         ask = self._at(query.consistency_level).hybrid
-        return _search_scores(ask, self._cut(text), {"limit": k, "vector": vector.tolist(), **how})
+        return _search_scores(ask, self._cut_words(text), {"limit": k, "vector": vector.tolist(), **how})
 
-    def _cut(self, text: str) -> str:
+    def _cut_words(self, text: str) -> str:
         """Prepare a text for the engine."""
         return text if self._words is None else " ".join(self._words.terms(text))
 

@@ -214,24 +214,24 @@ class PgvectorStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
         return self._near(connection.rows(statement, vector, *values))
 
     def search_text(self, text: str, k: int, query: pg.PgvectorQuery) -> Hits:
-        return pg.read_hits(self._sql.rows(self._table.matching(k), self._cut(text)))
+        return pg.read_hits(self._sql.rows(self._table.matching(k), self._cut_words(text)))
 
     def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: pg.PgvectorQuery) -> Hits:
         """Reciprocal rank fusion, in SQL, of the `ef` nearest rows and the `ef` best by words."""
         deep = max(query.ef, k)
         fused = self._table.fuse_rankings(deep, k)
         return pg.read_hits(
-            self._tuned_connection(query, deep, further=True).rows(fused, vector, self._cut(text))
+            self._tuned_connection(query, deep, further=True).rows(fused, vector, self._cut_words(text))
         )
 
-    def _cut(self, text: str) -> str:
+    def _cut_words(self, text: str) -> str:
         """Prepare a text for the engine, which has no dictionary of languages without spaces."""
         return space_words(text) if self._words == "simple" else text.replace("\0", " ")
 
     def _cut_texts(self, batch: Batch) -> Batch:
         if batch.texts is None or self._words != "simple":
             return batch
-        return replace(batch, texts=[self._cut(text) for text in batch.texts])
+        return replace(batch, texts=[self._cut_words(text) for text in batch.texts])
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         chosen = self._table.select_rows(("id", *self.columns()))

@@ -79,9 +79,9 @@ class UsearchStore(PackagedEngine, SmallVectors, GraphFile[Build]):
         return Index(ndim=self._dims, metric=metric, dtype=dtype, **shape)
 
     def _add(self, batch: Batch) -> None:
-        self._index.add(batch.ids, self._kept(batch.vectors), threads=self._build.threads)
+        self._index.add(batch.ids, self._to_storage(batch.vectors), threads=self._build.threads)
 
-    def _kept(self, rows: np.ndarray | None) -> np.ndarray:
+    def _to_storage(self, rows: np.ndarray | None) -> np.ndarray:
         assert rows is not None
         return sign_bits(rows) if self._storage == "binary" else rows
 
@@ -103,7 +103,7 @@ class UsearchStore(PackagedEngine, SmallVectors, GraphFile[Build]):
         if self._index.expansion_search != wanted:
             self._index.expansion_search = wanted
         every = k == self._rows  # the graph does not guarantee a path to every row
-        found = self._index.search(self._kept(rows), k, threads=1, exact=every)
+        found = self._index.search(self._to_storage(rows), k, threads=1, exact=every)
         far = self._distance(found.distances)
         one = len(rows) == 1  # which comes back flat
         return (found.keys[None], far[None]) if one else (found.keys, far)

@@ -128,7 +128,7 @@ class VespaRows:
             fields |= {column: batch.payloads[i][field.name] for column, field in columns.items()}
         self._sync.feed_data_point(data_id=str(number), fields=fields, **self._where)
 
-    def kept(self, number: int) -> JsonObject:
+    def read_row(self, number: int) -> JsonObject:
         """The fields of one document."""
         found = self._sync.get_data(data_id=str(number), raise_on_not_found=True, **self._where)
         fields: JsonObject = found.json["fields"]
@@ -143,7 +143,7 @@ class VespaRows:
         """Remove every document."""
         self._sync.delete_all_docs(content_cluster_name=f"{APPLICATION}_content", **self._where)
 
-    def served(self) -> bool:
+    def is_served(self) -> bool:
         """Whether the container answers for this collection yet."""
         try:
             self.count()
@@ -155,7 +155,7 @@ class VespaRows:
         """Number of documents."""
         return int(self._ask("true", 0, {})["fields"]["totalCount"])
 
-    def found(self, condition: str, k: int, asked: JsonObject) -> Hits:
+    def search(self, condition: str, k: int, asked: JsonObject) -> Hits:
         """The k best documents that satisfy a condition."""
         rows = self._ask(condition, k, {"presentation.summary": "ids", **asked}).get("children", [])
         return make_hits([row["fields"]["number"] for row in rows], [row["relevance"] for row in rows])
@@ -220,7 +220,7 @@ class VespaStore(TunedByEf, PayloadSchemaMixin):
         self._rows, self._inserted = VespaRows(self._sync, collection), 0
         shape = schema(self._rows.name, dims, metric, self._params.build, self.columns())
         self._deploy(application(shape))
-        wait_until("Vespa", f"it serves {self._rows.name}", self._rows.served, DEADLINE_S)
+        wait_until("Vespa", f"it serves {self._rows.name}", self._rows.is_served, DEADLINE_S)
         self._rows.clear()
 
     def _deploy(self, application: package.ApplicationPackage) -> None:
@@ -260,7 +260,7 @@ class VespaStore(TunedByEf, PayloadSchemaMixin):
         explored = f"targetHits:{k}, hnsw.exploreAdditionalHits:{max(query.ef - k, 0)}"
         near = f"{{{explored}}}nearestNeighbor(vector, q)"
         asked = {"ranking": "near", "input.query(q)": vector.astype(np.float32).tolist()}
-        return self._rows.found(" and ".join([f"({near})", *self._clauses(where)]), k, asked)
+        return self._rows.search(" and ".join([f"({near})", *self._clauses(where)]), k, asked)
 
     def search_text(self, text: str, k: int, query: GraphQuery) -> Hits:
         return self.search_text_where(text, k, query, ())
@@ -270,11 +270,11 @@ class VespaStore(TunedByEf, PayloadSchemaMixin):
             return make_hits([], [])
         asked = {"ranking": "words", "words": text}
         words = '({grammar: "any", defaultIndex: "text"}userInput(@words))'
-        return self._rows.found(" and ".join([words, *self._clauses(where)]), k, asked)
+        return self._rows.search(" and ".join([words, *self._clauses(where)]), k, asked)
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         names = list(self.columns())
-        rows = ((number, self._rows.kept(number)) for number in ids.tolist())
+        rows = ((number, self._rows.read_row(number)) for number in ids.tolist())
         return from_rows(self, ids, ((number, *(one[name] for name in names)) for number, one in rows))
 
     def _clauses(self, where: Where) -> list[str]:

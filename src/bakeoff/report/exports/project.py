@@ -207,12 +207,12 @@ def _requirements(choice: TakenSystem) -> list[str]:
         {name for part in parts for name in (part, part.replace("_", "-")) if name in known_extras}
     )
     named = f"bakeoff[{','.join(extras)}]" if extras else "bakeoff"
-    lines = [f"{named}=={__version__}", *_pinned(extras)]
+    lines = [f"{named}=={__version__}", *_pin_versions(extras)]
     package = choice.framework.package
     return [*lines, _pin(package) or package] if package else lines
 
 
-def _pinned(extras: list[str]) -> Iterator[str]:
+def _pin_versions(extras: list[str]) -> Iterator[str]:
     """The direct requirements of bakeoff and some extras, at their installed versions."""
     names: dict[str, None] = {}
     for line in importlib.metadata.requires("bakeoff") or ():

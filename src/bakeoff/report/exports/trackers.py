@@ -143,7 +143,7 @@ def _write_mlflow(mlflow: ModuleType, result: Result, project: str, files: tuple
     """A parent for the run and a child per system; a run that was logged completely is refused."""
     identity = f"{result.record.run} {result.record.started}"
     experiment = mlflow.set_experiment(project).experiment_id
-    same = f"tags.`{RUN_TAG}` = '{_quoted(identity)}' and attributes.status = 'FINISHED'"
+    same = f"tags.`{RUN_TAG}` = '{_quote(identity)}' and attributes.status = 'FINISHED'"
     if earlier := mlflow.search_runs([experiment], same, output_format="list"):
         raise DataError(
             f"{result.record.run} is already in the MLflow experiment {project}, as {earlier[0].info.run_id}. "
@@ -165,7 +165,7 @@ def _without_user(address: str) -> str:
     return re.sub(r"(?<=://)[^/@]*@", "", address)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return text.replace("\\", "\\\\").replace("'", "\\'")
 
 

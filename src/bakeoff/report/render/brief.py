@@ -50,7 +50,7 @@ def brief_page(report: Report) -> str:
         ("style.css", "brief.css"),
         report=report,
         headings=headings(report.systems),
-        rows=[(row, cells(report.systems, row)) for row in _shown(report.systems)],
+        rows=[(row, cells(report.systems, row)) for row in _rows_shown(report.systems)],
         hidden=_hidden(report.systems),
     )
 
@@ -62,7 +62,7 @@ def brief_text(report: Report) -> str:
     lines += [f"> **{escape_markdown(head.banner)}**", ""] if head.banner else []
     lines += [f"**{escape_markdown(head.sentence)}**", ""]
     lines += bullets([f"{label}: {text}" for label, text in head.lines])
-    rows = [[row.letter, row.system, *cells(systems, row)] for row in _shown(systems)]
+    rows = [[row.letter, row.system, *cells(systems, row)] for row in _rows_shown(systems)]
     lines += table(["", "system", *headings(systems)], rows, left=2) if rows else []
     hidden = _hidden(systems)
     lines += [f"{say.count(hidden, 'more system')} in the report.", ""] if hidden else []
@@ -87,13 +87,13 @@ def _tokens(systems: SystemsTable) -> int | None:
     return next((place for place, note in enumerate(systems.measures) if not note.quality), None)
 
 
-def _shown(systems: SystemsTable) -> list[SystemRow]:
+def _rows_shown(systems: SystemsTable) -> list[SystemRow]:
     """The best systems, and always the recommended one."""
     return [row for row in systems.rows if row.place <= SHOWN or row.chosen]
 
 
 def _hidden(systems: SystemsTable) -> int:
-    return systems.hidden + len(systems.rows) - len(_shown(systems))
+    return systems.hidden + len(systems.rows) - len(_rows_shown(systems))
 
 
 def _browser() -> str | None:

@@ -75,7 +75,8 @@ def try_retriever(plan: Plan, part: PluginSpec, question: str | None, k: int) ->
     placer, names = Placer(corpus.documents), corpus.documents["id"]
     placed = [(row, placer.place(row)) for row in rows]
     tried = tuple(
-        _tried(row, place, "" if place.how in OUTSIDE else names[place.doc].as_py()) for row, place in placed
+        _tried_row(row, place, "" if place.how in OUTSIDE else names[place.doc].as_py())
+        for row, place in placed
     )
     lost = sum(place.how in OUTSIDE for _, place in placed)
     return RetrieverTrial(
@@ -118,7 +119,7 @@ def _ask(
     return list(answer), milliseconds
 
 
-def _tried(row: RetrievedRow, place: Placement, document: str) -> TriedRow:
+def _tried_row(row: RetrievedRow, place: Placement, document: str) -> TriedRow:
     return TriedRow(
         given=row.document or "",
         score=row.score,

@@ -101,7 +101,7 @@ def rescoring_finds_no_less(bench: StoreFixture) -> None:
     for storage in _own_storages(bench):
         store = _fill(bench.make(storage), storage, rows)
         plain = partial(store.search, k=K, query=bench.query())
-        rescored = partial(_rescored, store, storage, rows, bench)
+        rescored = partial(_search_rescored, store, storage, rows, bench)
         before, after = (_recall(search, rows, asked) for search in (plain, rescored))
         expect(after >= before, f"{storage}: recall@{K} falls from {before:.2f} to {after:.2f} by rescoring.")
         expect(
@@ -109,7 +109,7 @@ def rescoring_finds_no_less(bench: StoreFixture) -> None:
         )
 
 
-def _rescored(
+def _search_rescored(
     store: CompleteStore, storage: Storage, rows: np.ndarray, bench: StoreFixture, vector: np.ndarray
 ) -> Hits:
     """Rescored by the store if it declares that, else by the rows."""
