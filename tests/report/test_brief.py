@@ -30,7 +30,7 @@ def test_page_and_text_say_the_recommendation(make_run: Make) -> None:
 
 def test_the_recommended_system_is_on_the_page_wherever_it_ranks(make_run: Make) -> None:
     report = build_report(make_run(systems=12))
-    shown = brief._shown(report.systems)
+    shown = brief._rows_shown(report.systems)
     assert any(row.chosen for row in shown) and len(shown) <= brief.SHOWN + 1
 
 
