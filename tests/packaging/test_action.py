@@ -76,3 +76,8 @@ def test_the_action_runs_reports_and_gates(tmp_path: Path) -> None:
     worse = {**inputs, "baseline": "runs/ci", "out": "runs/worse"}
     assert play(steps["Run"], worse, tmp_path) == 0
     assert play(steps["Gate"], worse, tmp_path) == 1
+    absent = {**inputs, "baseline": "runs/none", "out": "runs/worse"}
+    (tmp_path / "summary.md").unlink()
+    assert (tmp_path / "gate.md").exists()
+    assert play(steps["Gate"], absent, tmp_path) == 2
+    assert "can't be compared" in (tmp_path / "summary.md").read_text()  # not the summary of the gate before

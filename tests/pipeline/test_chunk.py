@@ -4,11 +4,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bakeoff.errors import ChunkerError
 from bakeoff.fingerprint import fingerprint
-from bakeoff.pipeline.chunk import chunk_sizes, embedded_texts, token_counts
+from bakeoff.pipeline import chunk
+from bakeoff.pipeline.chunk import TokenCounts, chunk_sizes, embedded_texts
 
 
 @pytest.mark.parametrize("name", ["line", "semantic", "whole", "sentences", "recursive"])
@@ -53,9 +55,20 @@ def test_sizes_in_characters(bench: Any) -> None:
 
 def test_tokens_are_words_and_marks(bench: Any) -> None:
     chunking = bench.chunking("whole")
-    counts = token_counts(chunking)
     texts = chunking.chunks["text"].to_pylist()
-    assert counts.tolist() == [len(re.findall(r"\w+|[^\w\s]", text)) for text in texts]
+    expected = [len(re.findall(r"\w+|[^\w\s]", text)) for text in texts]
+    assert TokenCounts(chunking)[np.arange(len(texts))].tolist() == expected
+
+
+def test_only_chunks_that_are_asked_for_are_counted(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+    monkeypatch.setattr(chunk, "count_tokens", lambda text: counted.append(text) or len(text))
+    chunking = bench.chunking("whole")
+    texts, counts = chunking.chunks["text"].to_pylist(), TokenCounts(chunking)
+    wanted = np.array([2, 0, 2])
+    assert counts[wanted].tolist() == [len(texts[2]), len(texts[0]), len(texts[2])]
+    assert counts[np.array([0])].tolist() == [len(texts[0])]
+    assert counted == [texts[0], texts[2]]
 
 
 def test_the_context_is_embedded_and_not_part_of_the_text(bench: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 from bakeoff.errors import MeasureError, SystemFailure
 from bakeoff.measures.conventions import DEFAULT
 from bakeoff.measures.names import parse
-from bakeoff.pipeline.chunk import token_counts
+from bakeoff.pipeline.chunk import TokenCounts
 from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.pipeline.scoring.score import ScoringInputs, measure_values, score_table
 from bakeoff.truth.queries import read_queries
@@ -47,7 +47,7 @@ def scored(bench: Any) -> Any:
             queries,
             truth,
             DEFAULT,
-            lambda: token_counts(chunking),
+            lambda: TokenCounts(chunking),
             lambda: run.legs,
             run.depth,
         )
@@ -58,7 +58,7 @@ def scored(bench: Any) -> Any:
     run.legs = run.depth = None
     texts = chunking.chunks["text"].to_pylist()
     run.chunk = lambda words: next(i for i, text in enumerate(texts) if words in text)
-    run.tokens = token_counts(chunking)
+    run.tokens = TokenCounts(chunking)[np.arange(chunking.chunks.num_rows)]
     return run
 
 
@@ -188,6 +188,6 @@ def test_a_rule_brings_its_own_universal_sections(bench: Any, own: str, expected
     ]
     hits = Hits(np.array(rows, np.int64), np.arange(len(rows), 0.0, -1.0))
     leg = StepResult((hits, hits), np.ones((1, 4)))
-    work = ScoringInputs(leg, chunking, queries, truth, DEFAULT, lambda: token_counts(chunking), lambda: None)
+    work = ScoringInputs(leg, chunking, queries, truth, DEFAULT, lambda: TokenCounts(chunking), lambda: None)
     table = score_system(work, ("SecAcc@2", "SecAcc_primary@2"))
     assert table["value"].to_pylist() == [expected, 0.5, 0.5, 0.5]

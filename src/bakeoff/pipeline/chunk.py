@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 VERSION = "1"
 BATCH = 128
 BLOCK = 16_384
+UNCOUNTED = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +111,28 @@ def chunk_sizes(chunking: ChunkedCorpus) -> ChunkSizes:
     return ChunkSizes(len(length), float(length.mean()), (low, q1, median, q3, high))
 
 
-def token_counts(chunking: ChunkedCorpus) -> np.ndarray:
-    """Words and punctuation marks per chunk: what tokens@k counts, independent of any model's tokenizer."""
-    import numpy as np
+class TokenCounts:
+    """Words and punctuation marks of chunks: what tokens@k counts, independent of any model's tokenizer.
 
-    blocks = text_blocks(chunking.chunks.select(["text"]))
-    counts = (count_tokens(text) for texts in blocks for text in texts)
-    return np.fromiter(counts, np.int64, chunking.chunks.num_rows)
+    A chunk is counted when it is first asked for: few of a corpus's chunks are ever retrieved.
+    """
+
+    def __init__(self, chunking: ChunkedCorpus) -> None:
+        import numpy as np
+
+        self._rows = ArrowTaker(chunking.chunks.select(["text"]))
+        self._counts = np.full(chunking.chunks.num_rows, UNCOUNTED, np.int64)
+
+    def __getitem__(self, chunks: np.ndarray) -> np.ndarray:
+        """The counts of some chunks, by their numbers."""
+        import numpy as np
+
+        missing = np.unique(chunks[self._counts[chunks] == UNCOUNTED])
+        for begin in range(0, len(missing), BLOCK):
+            block = missing[begin : begin + BLOCK]
+            self._counts[block] = [count_tokens(text) for text in self._rows(block)["text"].to_pylist()]
+        found: np.ndarray = self._counts[chunks]
+        return found
 
 
 def embedded_texts(chunks: pa.Table) -> list[str]:

@@ -18,7 +18,7 @@ from bakeoff.pipeline.artifact_keys import (
     reads_corpus,
     vectors_key,
 )
-from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus, embedded_texts, token_counts
+from bakeoff.pipeline.chunk import ChunkedCorpus, TokenCounts, chunk_corpus, embedded_texts
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.embed import (
     ChunkVectors,
@@ -86,9 +86,9 @@ class SharedArtifacts:
             ("chunk", part.label), lambda: chunk_corpus(part, self.corpus.read_for(part), self._context)
         )
 
-    def tokens(self, part: PluginSpec) -> np.ndarray:
+    def tokens(self, part: PluginSpec) -> TokenCounts:
         """Tokens of each chunk."""
-        return self._shared.once(("tokens", part.label), lambda: token_counts(self.chunking(part)))
+        return self._shared.once(("tokens", part.label), lambda: TokenCounts(self.chunking(part)))
 
     def passages(self, part: PluginSpec) -> list[str]:
         """The text of each chunk as a reranker reads it."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from bakeoff.errors import SystemFailure
 from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.names import Measure
-from bakeoff.pipeline.chunk import ChunkedCorpus
+from bakeoff.pipeline.chunk import ChunkedCorpus, TokenCounts
 from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.storage.schemas import CHUNKS
 from bakeoff.truth.queries import QuerySet
@@ -36,7 +36,7 @@ class ScoringInputs:
     queries: QuerySet
     truth: Truth
     conventions: Conventions
-    tokens: Callable[[], np.ndarray]
+    tokens: Callable[[], TokenCounts | np.ndarray]
     neighbours: Callable[[], tuple[StepResult, StepResult] | None]
     depth: int | None = None
     ids: IdOrder | None = None

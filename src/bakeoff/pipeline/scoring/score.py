@@ -138,8 +138,9 @@ def _by_tokens(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, 
     everyone = np.arange(len(scored.queries.queries))
     columns = {}
     for m in measures:
-        rows = slice(None) if m.budget is None else scored.affordable(m)
-        columns[m] = tokens_at(query[rows], rank[rows], counts[chunk][rows], everyone, m.k or len(query))
+        k = m.k or len(query)
+        rows = rank <= k if m.budget is None else scored.affordable(m)
+        columns[m] = tokens_at(query[rows], rank[rows], counts[chunk[rows]], everyone, k)
     return columns
 
 
