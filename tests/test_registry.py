@@ -1,10 +1,13 @@
+from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bakeoff import registry
 from bakeoff.errors import MissingExtraError, UnknownPluginError
+from bakeoff.runtime.machine import package_versions
 
 
 class Stranger:
@@ -48,6 +51,45 @@ def test_a_plug_in_that_lacks_a_method_of_its_kind_is_refused() -> None:
             registry.load("embedders", "incomplete")
     finally:
         registry.remove("embedders", "incomplete")
+
+
+def test_a_plug_in_without_a_version_is_refused(register: Callable[..., None]) -> None:
+    register("chunkers", "unversioned", type("Unversioned", (), {}))
+    with pytest.raises(UnknownPluginError, match=r"'unversioned' .* has no version\."):
+        registry.load("chunkers", "unversioned")
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Installs a package whose only content is the entry point of a store."""
+
+    def write(target: str) -> None:
+        folder = tmp_path / "elsewhere-1.5.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: elsewhere\nVersion: 1.5\n")
+        (folder / "entry_points.txt").write_text(f"[bakeoff.stores]\nwrong = {target}\n")
+        monkeypatch.syspath_prepend(tmp_path)
+        registry._points.cache_clear()
+
+    yield write
+    monkeypatch.undo()
+    registry._points.cache_clear()
+
+
+@pytest.mark.parametrize("target", ["nowhere:Store", "bakeoff.nowhere:Store", "bakeoff.types:Nothing"])
+def test_a_wrong_entry_point_is_named_and_hides_no_other_plug_in(
+    target: str, install: Callable[[str], None]
+) -> None:
+    install(target)
+    with pytest.raises(UnknownPluginError, match=f"elsewhere registers 'wrong' as {target}"):
+        registry.load("stores", "wrong")
+    unusable = {entry.name: bool(entry.missing) for entry in registry.entries("stores")}
+    assert unusable["wrong"] and not unusable["exact"]
+
+
+def test_a_package_with_plug_ins_is_part_of_the_environment(install: Callable[[str], None]) -> None:
+    install("bakeoff.types:Nothing")
+    assert package_versions()["elsewhere"] == "1.5"
 
 
 def test_a_built_in_name_is_taken() -> None:

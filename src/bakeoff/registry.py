@@ -112,18 +112,19 @@ def load(kind: str, name: str) -> type[Plugin]:
 
 
 def _check_plugin(kind: str, name: str, plugin: type) -> type[Plugin]:
-    """The class with masked output; raises if it lacks a method of its kind."""
-    missing = [method for method in _METHODS.get(kind, ()) if not hasattr(plugin, method)]
+    """The class with masked output; raises if it lacks its version or a method of its kind."""
+    missing = [] if kind == "measures" or hasattr(plugin, "version") else ["version"]
+    missing += [f"method {method}" for method in _METHODS.get(kind, ()) if not hasattr(plugin, method)]
     if missing:
         raise UnknownPluginError(
-            f"the {kind[:-1]} {name!r} ({plugin.__module__}:{plugin.__qualname__}) has no method "
+            f"the {kind[:-1]} {name!r} ({plugin.__module__}:{plugin.__qualname__}) has no "
             f"{' or '.join(missing)}. The plug-in guide has an example of each kind."
         )
     return mask_output(kind, plugin)
 
 
 def entries(kind: str) -> list[PluginEntry]:
-    """Every plug-in of a kind, with what is missing if it can't be imported."""
+    """Every plug-in of a kind, with the reason if it can't be used here."""
     found = []
     for name in names(kind):
         point = _points(kind).get(name)
@@ -137,7 +138,7 @@ def entries(kind: str) -> list[PluginEntry]:
 def _missing(kind: str, name: str) -> str:
     try:
         load(kind, name)
-    except MissingExtraError as exc:
+    except (MissingExtraError, UnknownPluginError) as exc:
         return str(exc)
     return ""
 
@@ -164,10 +165,27 @@ def _import(point: EntryPoint) -> type[Plugin]:
     except ImportError as exc:
         if isinstance(exc.__cause__, KeyboardInterrupt):  # Ctrl-C while an extension module was being loaded
             raise exc.__cause__ from None
+        if exc.name is not None and f"{point.module}.".startswith(f"{exc.name}."):
+            raise UnknownPluginError(_bad_entry_point(point, exc)) from exc
         extra = f"pip install '{_package(point)}[{point.name}]'"
         if exc.name is None:
             raise MissingExtraError(f"{point.name} cannot be loaded: {exc}. Try: {extra}") from exc
         raise MissingExtraError(f"{point.name} needs {exc.name.split('.')[0]}: {extra}") from exc
+    except Exception as exc:  # a module of another package may raise anything
+        raise UnknownPluginError(_bad_entry_point(point, exc)) from exc
+
+
+def _bad_entry_point(point: EntryPoint, exc: Exception) -> str:
+    return (
+        f"the package {_package(point)} registers {point.name!r} as {point.value}, which cannot be loaded "
+        f"({type(exc).__name__}: {exc}). Correct the entry point or the module."
+    )
+
+
+def packages() -> tuple[str, ...]:
+    """Other packages that register plug-ins, sorted."""
+    points = (point for kind in KINDS for point in _points(kind).values())
+    return tuple(sorted({_package(point) for point in points} - {"bakeoff"}))
 
 
 def _package(point: EntryPoint | None) -> str:

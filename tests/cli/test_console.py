@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import typer
 
+from bakeoff import registry
 from bakeoff.cli import console
 from bakeoff.errors import BakeoffError, CacheError, SettingError, StoreError
 
@@ -103,6 +104,19 @@ def test_a_bug_is_one_line_without_a_traceback(capsys: Any) -> None:
     assert console.run_guarded(fails(KeyError("x"))) == 1
     written = capsys.readouterr().err
     assert written.startswith("error  KeyError: 'x'. ") and "--debug" in written and written.count("\n") == 1
+
+
+def test_a_bug_in_a_plug_in_is_reported_with_its_module(register: Any, capsys: Any) -> None:
+    class Crashing:
+        version = "1"
+
+        def chunk(self, document: str) -> None:
+            raise KeyError(document)
+
+    register("chunkers", "crashing", Crashing)
+    chunker: Any = registry.load("chunkers", "crashing")()
+    assert console.run_guarded(lambda: chunker.chunk("x")) == 1
+    assert f"bug in {__name__};" in capsys.readouterr().err
 
 
 def test_debug_shows_the_traceback(capsys: Any) -> None:

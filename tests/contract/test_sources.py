@@ -126,3 +126,12 @@ def test_a_source_that_reads_only_what_it_listed_is_found(register: Callable[...
 def test_an_id_that_occurs_twice_is_found(register: Callable[..., None]) -> None:
     with pytest.raises(AssertionError, match="twice"):
         contract(register, _Repeating).test_items_have_unique_ids_in_a_stable_order({})
+
+
+def test_an_item_that_is_a_name_is_found(register: Callable[..., None]) -> None:
+    class Names(_Forgetful):
+        def items(self) -> Iterator[str]:
+            return iter(self.ids)
+
+    with pytest.raises(AssertionError, match="neither a SourceItem nor a Skipped"):
+        contract(register, Names).test_items_have_unique_ids_in_a_stable_order({})

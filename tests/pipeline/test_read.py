@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 
 from bakeoff.corpus.skipped_files import describe_skipped, summarise_skipped
 from bakeoff.errors import CorpusError
-from bakeoff.types import Skipped
+from bakeoff.pipeline.read import read_documents
+from bakeoff.types import Document, Skipped, SourceItem
 
 
 def test_documents_in_the_order_of_their_ids(bench: Any) -> None:
@@ -111,8 +113,6 @@ def test_many_small_files_are_kept_together(bench: Any) -> None:
 
 
 def test_another_pattern_reads_only_what_is_new(bench: Any) -> None:
-    from dataclasses import replace
-
     def corpus(*include: str) -> Any:
         params = bench.plan.source.params.model_copy(update={"include": list(include)})
         return replace(
@@ -125,3 +125,30 @@ def test_another_pattern_reads_only_what_is_new(bench: Any) -> None:
         list(Path("corpus").rglob("*.md"))
     )
     assert corpus("*.py").fresh == 0
+
+
+@pytest.mark.parametrize(
+    ("items", "found", "message"),
+    [
+        ([SourceItem("a", "1", 1), "b"], Document("a", "x"), "lists a str"),
+        ([SourceItem("a", "1", 1)], "text", "returned a str for a"),
+    ],
+)
+def test_a_source_of_other_types_is_refused(
+    bench: Any, register: Any, items: list[object], found: object, message: str
+) -> None:
+    class Untyped:
+        version = "1"
+        Params = bench.plan.source.params.__class__
+
+        def __init__(self, params: object) -> None: ...
+
+        def items(self) -> list[object]:
+            return items
+
+        def read(self, item: object) -> object:
+            return found
+
+    register("sources", "untyped", Untyped)
+    with pytest.raises(CorpusError, match=message):
+        read_documents(replace(bench.plan.source, name="untyped"), Untyped(None), bench.context)

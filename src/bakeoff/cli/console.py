@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -28,6 +29,7 @@ from bakeoff.cli.views.sanitise import VisibleFormatter, one_line, show_controls
 from bakeoff.errors import BakeoffError, SettingError
 from bakeoff.runtime.count_text import HARD_SPACE, keep_together
 from bakeoff.runtime.events import Emit
+from bakeoff.storage import plugin_output
 from bakeoff.storage.redaction import redact
 
 WIDTH_WITHOUT_TERMINAL = 110
@@ -131,11 +133,18 @@ def run_guarded(command: Callable[[], Any]) -> int:
     except OSError as exc:
         return _report_failure((_os_failure(exc),), SettingError.exit_code, type(exc).__name__)
     except Exception as exc:  # noqa: BLE001 - last resort: a bug is reported in one line, without a traceback
-        text = f"{type(exc).__name__}: {exc}. This is a bug in bakeoff; --debug shows where."
+        text = f"{type(exc).__name__}: {exc}. This is a bug in {_culprit(exc)}; --debug shows where."
         return _report_failure((text,), 1, type(exc).__name__)
     if code == STOPPED:  # typer's exit code after an interrupt
         return _report_interrupt()
     return code if isinstance(code, int) else 0
+
+
+def _culprit(exc: Exception) -> str:
+    """The module of the plug-in that raised an error, or bakeoff."""
+    modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(exc.__traceback__)]
+    called = [after for before, after in pairwise(modules) if before == plugin_output.__name__]
+    return next((name for name in called if name.split(".")[0] != "bakeoff"), "bakeoff")
 
 
 def _os_failure(exc: OSError) -> str:

@@ -98,7 +98,7 @@ def read_documents(
     if isinstance(source, RowSource):
         return _read_table(part, source, context, sample)
     begin = time.perf_counter()
-    listed = list(source.items())
+    listed = _list_items(part, source)
     items = [item for item in listed if isinstance(item, SourceItem)]
     items = sample.choose(items) if sample is not None else items
     skipped = [item for item in listed if isinstance(item, Skipped)]
@@ -150,6 +150,18 @@ def _timed_corpus(
         reused=filled.reused,
         earlier=keep_or_find(context.cache, fingerprint("read time", name), filled.seconds, filled),
     )
+
+
+def _list_items(part: PluginSpec, source: Source) -> list[SourceItem | Skipped]:
+    """What a source lists; anything that is not an item would be lost without a word."""
+    listed = list(source.items())
+    wrong = [item for item in listed if not isinstance(item, SourceItem | Skipped)]
+    if wrong:
+        raise CorpusError(
+            f"the source {part.name} lists a {type(wrong[0]).__name__} ({str(wrong[0])[:80]!r}). "
+            "This is a bug in the source: `items` yields SourceItem or Skipped."
+        )
+    return listed
 
 
 def count_documents(source: Source | RowSource) -> int:

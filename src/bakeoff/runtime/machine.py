@@ -8,6 +8,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from bakeoff import registry
+
 PACKAGES = (
     "numpy", "pyarrow", "duckdb", "scipy", "pydantic", "onnxruntime", "tokenizers", "wordllama", "faiss-cpu", "tantivy",
     "tree-sitter", "hnswlib", "usearch", "chromadb", "lancedb", "pymilvus", "milvus-lite", "qdrant-client",
@@ -30,8 +32,8 @@ def describe_machine() -> dict[str, str | int | float]:
 
 
 def package_versions() -> dict[str, str]:
-    """Installed versions of the packages that affect results."""
-    versions = {name: _installed_version(name) for name in PACKAGES}
+    """Installed versions of the packages that affect results, and of those that register plug-ins."""
+    versions = {name: _installed_version(name) for name in (*PACKAGES, *registry.packages())}
     return {name: number for name, number in versions.items() if number is not None}
 
 

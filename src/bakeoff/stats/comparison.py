@@ -395,5 +395,5 @@ def _check_values(matrix: ScoreMatrix) -> None:
     if wrong.size:
         raise ComparisonError(
             f"a score of {matrix.measure} is {wrong[0]:g}, outside {low:g} to {high:g}. "
-            "Give the measure's own bounds, or bounds=None."
+            "Give the measure's own bounds (`low` and `high` of a measure plug-in), or bounds=None."
         )

@@ -82,17 +82,20 @@ class ChunkerContract(PluginContract):
 
     @pytest.mark.parametrize("case", TEXTS)
     def test_covers_every_character(self, chunker: Chunker, case: str) -> None:
-        text = TEXTS[case]
         for kind in KINDS:
-            pieces = list(chunker.chunk(Document("folder/file", text, kind)))
-            assert all(0 <= piece.start < piece.end <= len(text) for piece in pieces)
-            assert [piece.start for piece in pieces] == sorted(piece.start for piece in pieces)
-            covered = np.zeros(len(text), bool)
-            for piece in pieces:
-                covered[piece.start : piece.end] = True
-            assert not "".join(
-                character for character, kept in zip(text, covered, strict=True) if not kept
-            ).strip()
+            _expect_cover(
+                chunker, Document("folder/file", TEXTS[case], kind), "with the parameters of the test"
+            )
+
+    def test_other_values_cover_every_character(self) -> None:
+        plugin = cast("type[Chunker]", self.plugin())
+        for name in plugin.Params.model_fields:
+            for params in self._tries(plugin, name):
+                chunker = _make_chunker(plugin, params)
+                if chunker is None:
+                    continue
+                for document in _long_documents():
+                    _expect_cover(chunker, document, f"with {name}={params[name]}")
 
     def test_same_twice(self, chunker: Chunker) -> None:
         document = Document("folder/file", TEXTS["plain"] * 50, "markdown")
@@ -121,12 +124,36 @@ class ChunkerContract(PluginContract):
 
 def _cut_documents(plugin: type[Chunker], params: dict[str, object]) -> list[Piece] | None:
     """Pieces of the long documents; None if the parameters are rejected."""
+    chunker = _make_chunker(plugin, params)
+    if chunker is None:
+        return None
+    return [piece for document in _long_documents() for piece in chunker.chunk(document)]
+
+
+def _make_chunker(plugin: type[Chunker], params: dict[str, object]) -> Chunker | None:
+    """A chunker; None if the parameters are rejected."""
     try:
-        chunker = plugin(plugin.Params(**params))
+        return plugin(plugin.Params(**params))
     except (ValidationError, BakeoffError):
         return None
-    documents = [Document(f"folder/file.{kind}", text, kind) for kind, text in LONG.items()]
-    return [piece for document in documents for piece in chunker.chunk(document)]
+
+
+def _long_documents() -> list[Document]:
+    return [Document(f"folder/file.{kind}", text, kind) for kind, text in LONG.items()]
+
+
+def _expect_cover(chunker: Chunker, document: Document, when: str) -> None:
+    """Assert that the pieces are spans in order, and that together they hold every non-blank character."""
+    text, pieces = document.text, list(chunker.chunk(document))
+    outside = [piece for piece in pieces if not 0 <= piece.start < piece.end <= len(text)]
+    assert not outside, f"{when}, {outside[0]} is empty or outside a text of {len(text)} characters"
+    starts = [piece.start for piece in pieces]
+    assert starts == sorted(starts), f"{when}, the pieces are not in the order of their starts"
+    covered = np.zeros(len(text), bool)
+    for piece in pieces:
+        covered[piece.start : piece.end] = True
+    lost = [at for at in np.flatnonzero(~covered) if text[at].strip()]
+    assert not lost, f"{when}, no piece holds character {lost[0]}: {text[lost[0] :][:40]!r}"
 
 
 def _other_values(annotation: object, usual: object) -> list[object]:

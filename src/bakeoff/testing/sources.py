@@ -40,18 +40,25 @@ class SourceContract(_CorpusContract):
     def test_items_have_unique_ids_in_a_stable_order(self, settings: dict[str, object]) -> None:
         one, other = self.source(settings), self.source(settings)
         first, second = list(one.items()), list(other.items())
+        strange = [item for item in first if not isinstance(item, SourceItem | Skipped)]
+        assert not strange, f"`items` yields {strange[0]!r}, which is neither a SourceItem nor a Skipped"
         ids = [item.id for item in first]
         assert first == second, "two instances list other items, or in another order"
         assert all(ids) and len({*ids}) == len(ids), "an id is empty or occurs twice"
         assert len(_readable(first)) > 1, "`corpus` needs at least two documents"
-        assert all(item.version and item.size >= 0 for item in _readable(first))
+        assert all(item.version and item.size >= 0 for item in _readable(first)), (
+            "an item has no version, or a negative size"
+        )
 
     def test_a_new_instance_reads_any_item(self, settings: dict[str, object]) -> None:
         one, other = self.source(settings), self.source(settings)
         for item in reversed(_readable(list(one.items()))):
             first, second = one.read(item), other.read(item)
             assert first == second, f"{item.id} is read differently by a second instance"
-            assert isinstance(first, Document | SourceFile | Skipped) and first.id == item.id
+            assert isinstance(first, Document | SourceFile | Skipped), (
+                f"`read` returns a {type(first).__name__}, not a SourceFile, Document or Skipped"
+            )
+            assert first.id == item.id, f"`read` of {item.id} returns the id {first.id}"
 
 
 class RowSourceContract(_CorpusContract):

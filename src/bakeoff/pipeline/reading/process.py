@@ -22,7 +22,7 @@ from bakeoff.corpus.limited_process import (
     limit_memory,
     serve,
 )
-from bakeoff.errors import BakeoffError
+from bakeoff.errors import BakeoffError, CorpusError
 from bakeoff.pipeline.chunking.parallel import available_cores
 from bakeoff.protocols import Source
 from bakeoff.types import Document, ReadLimits, Skipped, SourceFile, SourceItem
@@ -152,11 +152,17 @@ def _read_within(readers: FileReaders, file: SourceFile, limits: ReadLimits) -> 
 
 def _from_source(source: Source, item: SourceItem) -> Found:
     try:
-        return source.read(item)
+        found = source.read(item)
     except (BakeoffError, MemoryError):
         raise
     except Exception as exc:  # noqa: BLE001 - whatever a source raises on one item, the others are read
         return Skipped(item.id, f"its source failed ({type(exc).__name__}: {exc})"[:300])
+    if not isinstance(found, Found):
+        raise CorpusError(
+            f"the source returned a {type(found).__name__} for {item.id}. "
+            "This is a bug in the source: `read` returns a SourceFile, Document or Skipped."
+        )
+    return found
 
 
 if __name__ == "__main__":
