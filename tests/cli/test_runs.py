@@ -346,6 +346,15 @@ def test_status_of_a_run_with_failures(mended: list[bool], cli: Any) -> None:
     assert "--out runs/one   retries" in cli("status").out
 
 
+def test_debug_shows_where_a_system_failed(
+    mended: list[bool], cli: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "bakeoff.runs.measure_loop")
+    cli("run", "-q", "--out", "runs/one")
+    (record,) = [one for one in caplog.records if one.name == "bakeoff.runs.measure_loop"]
+    assert record.exc_info is not None
+
+
 def test_status_of_a_stopped_run(small: Path, cli: Any) -> None:
     path = Path("queries.yaml")
     right = path.read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterable, Iterator
 
 from bakeoff import __version__
@@ -31,6 +32,8 @@ from bakeoff.runs.prepare import RunInputs
 from bakeoff.runtime.events import SystemFinished, WarningRaised
 from bakeoff.runtime.scheduler import WorkerPool, worker_pool
 from bakeoff.types import Status
+
+log = logging.getLogger(__name__)
 
 
 def measure_systems(
@@ -83,6 +86,7 @@ class MeasuringLoop:
         except (CacheError, ConsentError):  # a full disk is not the system's fault: stop the run
             raise
         except Exception as exc:  # noqa: BLE001 - one system's fault is recorded; the others are still measured
+            log.debug("%s failed", task.system.label, exc_info=exc)
             reason = describe_error(exc)
         try:
             return partial_result(task, self._executor, reason)
