@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bakeoff import registry
+from bakeoff.config import experiment
 from bakeoff.measures.arrays import JudgmentArrays
 from bakeoff.measures.ceilings import ceiling
 from bakeoff.measures.names import parse
@@ -74,6 +75,14 @@ class TestJsonl(SourceContract):
 
     def corpus(self, folder: Path) -> dict[str, Any]:
         return defined("TestJsonl")().corpus(folder)
+
+
+def test_the_experiment_of_the_guide_is_accepted(tmp_path: Path) -> None:
+    (text,) = [part.split("```")[0] for part in PAGE.read_text(encoding="utf-8").split("```yaml\n")[1:]]
+    (tmp_path / "bakeoff.yaml").write_text(text, encoding="utf-8")
+    plan = experiment.load(tmp_path / "bakeoff.yaml")
+    assert len(plan.systems) == 2 * (2 + 1)  # two chunkers, each with two stores for dense and one BM25
+    assert plan.source.name == "jsonl"
 
 
 def test_the_guide_names_every_helper_of_the_kit() -> None:

@@ -85,7 +85,7 @@ class MeasuringLoop:
             return self._score(task, workers, context)
         except (CacheError, ConsentError):  # a full disk is not the system's fault: stop the run
             raise
-        except Exception as exc:  # noqa: BLE001 - one system's fault is recorded; the others are still measured
+        except Exception as exc:  # one system's fault is recorded; the others are still measured
             log.debug("%s failed", task.system.label, exc_info=exc)
             reason = describe_error(exc)
         try:
