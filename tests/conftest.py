@@ -22,6 +22,8 @@ import typer.main
 import typer.testing
 from hypothesis import HealthCheck, settings
 
+os.environ.pop("COLUMNS", None)  # xdist sets it, and the console reads it when it is imported
+
 from bakeoff import registry
 from bakeoff.cli import console
 from bakeoff.cli.app import app
