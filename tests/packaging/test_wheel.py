@@ -47,9 +47,6 @@ def test_a_plain_install_runs_a_demo(tmp_path: Path) -> None:
     command = place / "bin" / "bakeoff"
     version = subprocess.run([command, "--version"], capture_output=True, text=True, check=True, env=env)
     assert version.stdout.startswith("bakeoff ")
-    subprocess.run(
-        [command, "models", "pull", "minilm", "--quiet"], check=True, env=env, timeout=DEMO_SECONDS
-    )
     words = [command, "demo", "lineage", "--quiet", "--out", "runs/demo"]
     done = subprocess.run(
         words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=DEMO_SECONDS

@@ -9,6 +9,7 @@ import typer
 
 from bakeoff.cli import console
 from bakeoff.cli.options.output import with_json
+from bakeoff.errors import ModelNotFoundError
 
 if TYPE_CHECKING:
     from bakeoff.examples import ExampleVectors
@@ -34,14 +35,17 @@ def examples() -> None:
 
 
 def fetch_weights(names: tuple[str, ...], quiet: bool) -> None:
-    """Download the weights that an example needs and this machine lacks."""
+    """Download the weights that an example needs and this machine lacks; without them their systems fail."""
     from bakeoff.storage.catalogue import find_entry
     from bakeoff.storage.pull import pull
     from bakeoff.storage.weights import here
 
     for name in names:
         if here(find_entry(name)) is None:
-            pull(name, progress=None if quiet else console.print_line)
+            try:
+                pull(name, progress=None if quiet else console.print_line)
+            except ModelNotFoundError as exc:
+                console.warn(str(exc))
 
 
 def compare_stores(vectors: ExampleVectors, out: Path | None) -> int:

@@ -40,16 +40,19 @@ _ALL = (
         "stdlib",
         "questions about Python's standard library, answered by its source code",
         "the model and the mode decide, the chunker hardly; the leaders are tied",
+        weights=("minilm",),
     ),
     Example(
         "lineage",
         "questions about a SQL warehouse: joins, schemas, data flow, transformations",
         "a common target (P@5 > .8) no system can reach, and 53 questions that separate few of 15 systems",
+        weights=("minilm",),
     ),
     Example(
         "incidents",
         "fifty questions over synthetic accident reports: truth by SQL, signals and sections",
         "truth made of words favours the system that reads words: review before you believe it",
+        weights=("minilm",),
     ),
     Example(
         "models",
