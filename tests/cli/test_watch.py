@@ -12,6 +12,7 @@ import yaml
 
 import bakeoff
 from bakeoff.runs.gate import GateRules, run_gate
+from bakeoff.runs.live.watch import WatchRules, watch_runs
 
 WORDS = ["amber", "birch", "cobalt", "dune", "ember", "fjord", "grove", "harbor"]
 
@@ -66,6 +67,16 @@ def test_a_store_that_is_gone_fails_the_watch_and_is_named(place: Path, cli: Cal
     assert (done.code, found["passed"]) == (1, False)
     (one,) = [one for one in found["findings"] if one["level"] == "failed"]
     assert one["check"] == "systems" and "http://127.0.0.1:9" in one["text"]
+
+
+def test_a_model_without_vectors_in_the_new_run_is_not_called_unchanged(place: Path) -> None:
+    before, after = bakeoff.open_run("base"), bakeoff.run("bakeoff.yaml", out="again")
+    levels = []
+    for canaries in (after.record.canaries, []):
+        after.record = after.record.model_copy(update={"canaries": canaries})
+        report = watch_runs(before, after, WatchRules(margin=0.02, overlap=0.8, slower=2))
+        levels += [one.level.value for one in report.findings if one.check == "models"]
+    assert levels == ["fine", "warning"]
 
 
 def test_lost_documents_fail_and_moved_results_warn(place: Path, cli: Callable[..., Any]) -> None:

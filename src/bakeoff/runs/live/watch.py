@@ -126,6 +126,10 @@ def _model_finding(baseline: Result, again: Result) -> WatchFinding:
     changed = changed_models(baseline.record, again.record)
     if changed:
         return WatchFinding("models", WatchLevel.FAILED, " ".join(changed))
+    before, after = ({(one.embedder, one.model) for one in run.record.canaries} for run in (baseline, again))
+    if missing := sorted(name for name, _ in before - after):
+        text = f"not compared: {', '.join(missing)} made no vectors in the new run"
+        return WatchFinding("models", WatchLevel.WARNING, text)
     return WatchFinding("models", WatchLevel.FINE, "every model returns the same vectors as before")
 
 
