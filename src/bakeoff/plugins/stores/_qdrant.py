@@ -76,9 +76,14 @@ class QdrantShape:
     storage: Storage = "float32"
     fields: tuple[PayloadField, ...] = ()
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the vectors are weights of terms."""
+        return self.kind == "sparse"
+
     def rows_to_index(self, rows: int) -> int:
         """Number of rows that the graph must cover: all, or none if they are too few for an index."""
-        small = self.kind == "sparse" or rows * self.dims * 4 <= THRESHOLD_KB * 1024
+        small = self.is_sparse or rows * self.dims * 4 <= THRESHOLD_KB * 1024
         return 0 if small else rows
 
 

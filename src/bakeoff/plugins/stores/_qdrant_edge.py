@@ -94,10 +94,9 @@ class QdrantEdge(QdrantWords[edge.Filter, edge.SearchParams]):
             datatype=DATATYPES.get(shape.storage),
             quantization_config=QUANTISATION.get(shape.storage),
         )
-        sparse = shape.kind == "sparse"
         config = edge.EdgeConfig(
-            vectors=None if sparse else dense,
-            sparse_vectors={SPARSE: edge.EdgeSparseVectorParams()} if sparse else None,
+            vectors=None if shape.is_sparse else dense,
+            sparse_vectors={SPARSE: edge.EdgeSparseVectorParams()} if shape.is_sparse else None,
             hnsw_config=edge.HnswIndexConfig(
                 self._build.m, self._build.ef_construction, full_scan_threshold=THRESHOLD_KB
             ),

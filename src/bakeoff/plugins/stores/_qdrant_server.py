@@ -105,18 +105,18 @@ class QdrantServer(QdrantWords[models.Filter, models.SearchParams]):
     def create(self, collection: str, shape: QdrantShape) -> None:
         self.drop(collection)
         self._name = PREFIX + collection
-        dense = models.VectorParams(
-            size=shape.dims,
-            distance=DISTANCES[shape.metric],
-            multivector_config=MAXSIM if shape.kind == "tokens" else None,
-            datatype=DATATYPES.get(shape.storage),
-            quantization_config=QUANTISATION.get(shape.storage),
-        )
-        sparse = shape.kind == "sparse"
         self._client.create_collection(
             self._name,
-            vectors_config={} if sparse else dense,
-            sparse_vectors_config={SPARSE: models.SparseVectorParams()} if sparse else None,
+            vectors_config={}
+            if shape.is_sparse
+            else models.VectorParams(
+                size=shape.dims,
+                distance=DISTANCES[shape.metric],
+                multivector_config=MAXSIM if shape.kind == "tokens" else None,
+                datatype=DATATYPES.get(shape.storage),
+                quantization_config=QUANTISATION.get(shape.storage),
+            ),
+            sparse_vectors_config={SPARSE: models.SparseVectorParams()} if shape.is_sparse else None,
             hnsw_config=models.HnswConfigDiff(m=self._build.m, ef_construct=self._build.ef_construction),
             optimizers_config=models.OptimizersConfigDiff(indexing_threshold=THRESHOLD_KB),
             shard_number=self._build.shards,
