@@ -206,7 +206,7 @@ def test_the_connection_is_not_part_of_a_measured_search(tmp_path: Path, server:
         k=10, setting=None, seed=7, truth=None,
     )  # fmt: skip
     loop = closed_loop(
-        target.search, target.asked, 10, target.query, threads=4, seconds=0.3, before=target.connect
+        target.search, target.queries, 10, target.query, threads=4, seconds=0.3, before=target.connect
     )
     target.close()
     assert not loop.stopped and len(first[0]) == 4
