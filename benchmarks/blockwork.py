@@ -64,7 +64,7 @@ def pieces(share: float = 1.0) -> Iterator[Piece]:
     arrays.PARALLEL_FROM = 0
     yield Piece(
         "bootstrap",
-        lambda workers: intervals_at(columns, BootstrapSettings(1), (0.95,), each=workers)[0],
+        lambda workers: intervals_at(columns, BootstrapSettings(1), (0.95,), mapper=workers)[0],
         lambda found: np.array([(one.low, one.high) for one in found]).tobytes(),  # type: ignore[attr-defined]
     )
 

@@ -29,7 +29,7 @@ ARTIFACTS = SharedArtifacts(CORPUS, queries, CONTEXT, metric=PLAN.settings.metri
 SYSTEM = PLAN.systems[0]
 assert SYSTEM.embedder is not None
 SEARCH = QueryExecutor(ARTIFACTS).pipeline(SYSTEM).searches[0]
-EMBEDDER = ARTIFACTS.embedder(SYSTEM.embedder)
+EMBEDDER = ARTIFACTS.models.embedder(SYSTEM.embedder)
 VECTORS = dict(
     zip(
         (one.text for one in queries),
