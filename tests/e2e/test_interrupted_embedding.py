@@ -65,7 +65,7 @@ def embedded(run: Path) -> int:
 
 
 def interrupt(run: Path, number: int, after: int) -> subprocess.CompletedProcess[str]:
-    """Start the experiment and send a signal once so many chunks are embedded."""
+    """Start the experiment and send a signal after this number of embedded chunks."""
     process = subprocess.Popen([BAKEOFF, "run", "--out", run], stderr=subprocess.PIPE, text=True)
     while embedded(run) < after and process.poll() is None:
         time.sleep(0.05)

@@ -133,14 +133,14 @@ def run_guarded(command: Callable[[], Any]) -> int:
     except OSError as exc:
         return _report_failure((_os_failure(exc),), SettingError.exit_code, type(exc).__name__)
     except Exception as exc:  # noqa: BLE001 - last resort: a bug is reported in one line, without a traceback
-        text = f"{type(exc).__name__}: {exc}. This is a bug in {_culprit(exc)}; --debug shows where."
+        text = f"{type(exc).__name__}: {exc}. This is a bug in {_module_at_fault(exc)}; --debug shows where."
         return _report_failure((text,), 1, type(exc).__name__)
     if code == STOPPED:  # typer's exit code after an interrupt
         return _report_interrupt()
     return code if isinstance(code, int) else 0
 
 
-def _culprit(exc: Exception) -> str:
+def _module_at_fault(exc: Exception) -> str:
     """The module of the plug-in that raised an error, or bakeoff."""
     modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(exc.__traceback__)]
     called = [after for before, after in pairwise(modules) if before == plugin_output.__name__]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from bakeoff.measures.labels import BoundedMean, Label, LabelScores, label_scores
 from bakeoff.review.pool import ReviewPool
-from bakeoff.stats.bootstrap import BootstrapSettings, mean_interval
+from bakeoff.stats.bootstrap import BootstrapSettings, difference_bounds, mean_interval
 from bakeoff.stats.intervals import Interval
 
 Rankings = dict[str, dict[str, tuple[str, ...]]]
@@ -146,7 +146,7 @@ def _pair(
         queries=both,
         left_out=_left_out(a, b, rankings, table, both),
         difference=sum(differences) / len(differences) if differences else None,
-        interval=mean_interval(differences, settings, (-1.0, 1.0)),
+        interval=mean_interval(differences, settings, difference_bounds((0.0, 1.0))),
         bounds=_difference_bounds(measure, [(rankings[a][q], rankings[b][q]) for q in common], labels, k),
         common=len(common),
     )

@@ -19,7 +19,7 @@ from bakeoff.storage import hub
 from bakeoff.storage.cache import translate_disk_errors
 from bakeoff.storage.catalogue import CatalogueEntry, WeightSource, find_entry
 from bakeoff.storage.temp_dir import TempDir
-from bakeoff.storage.weights import file_hashes, here, make_folder, models_folder
+from bakeoff.storage.weights import file_hashes, here, make_folder, models_folder, wrong_file
 
 _SECONDS = 1800
 _REPORT_SECONDS = 15.0
@@ -45,7 +45,7 @@ def pull(name: str, progress: Progress | None = None) -> Path:
             f"Install it: pip install 'bakeoff[{entry.plugin}]'"
         )
     folder = here(entry)
-    if folder is not None and file_hashes(entry.files, folder) == dict(entry.files):
+    if folder is not None and not wrong_file(entry, file_hashes(entry.files, folder)):
         say(f"{entry.model} is in {folder} already")
         return folder
     return _fetch(entry, models_folder(name), say)
@@ -77,13 +77,12 @@ def _fetch(entry: CatalogueEntry, target: Path, say: Progress) -> Path:
 def _check(entry: CatalogueEntry, scratch: Path, partial: Path) -> None:
     """Raise for files other than the catalogue's, and discard them."""
     hashes = file_hashes(entry.files, scratch)
-    for file, expected in entry.files.items():
-        if hashes[file] != expected:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise ModelNotFoundError(
-                f"{file} has SHA-256 {hashes[file]}, expected {expected}: the download is damaged or another file. "
-                "It was not kept."
-            )
+    if file := wrong_file(entry, hashes):
+        shutil.rmtree(partial, ignore_errors=True)
+        raise ModelNotFoundError(
+            f"{file} has SHA-256 {hashes[file]}, expected {entry.files[file]}: the download is damaged or another "
+            "file. It was not kept."
+        )
 
 
 def _advice(entry: CatalogueEntry, target: Path, reasons: list[str]) -> list[str]:

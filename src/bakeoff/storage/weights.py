@@ -86,15 +86,19 @@ def here(entry: CatalogueEntry) -> Path | None:
     return next((folder for folder in folders if entry.files and _complete(entry, folder)), None)
 
 
+def wrong_file(entry: CatalogueEntry, hashes: Mapping[str, str]) -> str:
+    """The first file whose hash differs from the catalogue's; '' if there is none."""
+    return next((file for file, expected in entry.files.items() if hashes[file] != expected), "")
+
+
 def check_files(entry: CatalogueEntry, folder: Path) -> FoundWeights:
     """The files of a folder; raises if a hash differs from the catalogue's."""
     hashes = file_hashes(entry.files, folder)
-    for file, expected in entry.files.items():
-        if hashes[file] != expected:
-            raise ModelNotFoundError(
-                f"{folder / file} is not the file of {entry.model}: its SHA-256 is {hashes[file]}, "
-                f"expected {expected}. Delete it and run `bakeoff models pull {entry.name}`."
-            )
+    if file := wrong_file(entry, hashes):
+        raise ModelNotFoundError(
+            f"{folder / file} is not the file of {entry.model}: its SHA-256 is {hashes[file]}, "
+            f"expected {entry.files[file]}. Delete it and run `bakeoff models pull {entry.name}`."
+        )
     return FoundWeights(folder, MappingProxyType(hashes), entry.model, entry.licence)
 
 
