@@ -45,7 +45,7 @@ def fetch_weights(names: tuple[str, ...], quiet: bool) -> None:
             try:
                 pull(name, progress=None if quiet else console.print_line)
             except ModelNotFoundError as exc:
-                console.warn(str(exc))
+                console.warn(f"{exc.lines[0]} Its systems will fail.")
 
 
 def compare_stores(vectors: ExampleVectors, out: Path | None) -> int:
